@@ -1,0 +1,36 @@
+"""Floating-point formats: what their bits mean, exactly.
+
+``formats.get("bf16")`` returns a :class:`Format`; :mod:`gelu_verify.formats.tensors` does the same
+work on whole torch tensors.
+"""
+
+import mpmath
+
+from gelu_verify.errors import UsageError, unknown_name
+from gelu_verify.formats.definition import FORMATS, Format
+
+__all__ = ["FORMATS", "Format", "get", "parse"]
+
+
+def get(name: str) -> Format:
+    """Return the format called ``name``; an unknown one is a usage error naming the nearest."""
+    try:
+        return FORMATS[name]
+    except KeyError:
+        raise unknown_name("format", name, FORMATS) from None
+
+
+def parse(text: str, fmt: Format) -> int:
+    """Return the bit pattern of ``0x...`` (as it is) or of a decimal (rounded to the format)."""
+    try:
+        if text.lower().startswith("0x"):
+            pattern = int(text, 16)
+            if pattern >> fmt.bits:
+                raise ValueError
+            return pattern
+        return fmt.round(mpmath.mpf(text), negative_zero=text.strip().startswith("-"))
+    except ValueError:
+        raise UsageError(
+            f"input: got {text!r}, expected a decimal, inf, nan or a pattern of {fmt.bits} bits "
+            f"such as 0x{fmt.encode(1.0):0{fmt.bits // 4}X} for {fmt.name}."
+        ) from None
