@@ -1,0 +1,1 @@
+"""Where to look: sweeps over bit patterns, special values, memory layouts."""

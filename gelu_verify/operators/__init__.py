@@ -1,0 +1,27 @@
+"""What is computed: one file an operator."""
+
+from gelu_verify.errors import unknown_name
+from gelu_verify.operators.base import FORMULAS, Operator
+from gelu_verify.operators.gelu import GELU
+from gelu_verify.operators.gelu_backward import GELU_BACKWARD
+
+__all__ = ["FORMULAS", "OPERATORS", "Operator", "get", "require_formula"]
+
+_ALL: tuple[Operator, ...] = (GELU, GELU_BACKWARD)
+OPERATORS: dict[str, Operator] = {op.name: op for op in _ALL}
+
+
+def get(name: str) -> Operator:
+    """Return the operator called ``name``; an unknown one is a usage error naming the nearest."""
+    try:
+        return OPERATORS[name]
+    except KeyError:
+        raise unknown_name("operator", name, OPERATORS) from None
+
+
+def require_formula(name: str) -> str:
+    """Return ``name`` if it is a formula, else raise a usage error naming the nearest."""
+    if name not in FORMULAS:
+        hint = "torch's approximate='none' is the erf formula."
+        raise unknown_name("formula", name, FORMULAS, hint)
+    return name

@@ -1,0 +1,37 @@
+"""The record that every operator is: what is computed, and its exact values on a batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import torch
+
+    from gelu_verify.formats import Format
+    from gelu_verify.reference.exact import Exact
+
+FORMULAS = ("erf", "tanh", "sigmoid")
+
+
+class Operator(Protocol):
+    """An exact real function of one or more arguments, applied element by element."""
+
+    name: str
+    definition: str
+    arguments: tuple[str, ...]
+    #: Order of the derivative of GELU that is computed: 0 or 1.
+    derivative: int
+
+    def exact(self, inputs: tuple[torch.Tensor, ...], formula: str, fmt: Format) -> Exact:
+        """Return exact values of inputs (each (N,), dtype of the format), fast where proven."""
+
+    def precise(self, inputs: tuple[torch.Tensor, ...], formula: str, fmt: Format) -> Exact:
+        """Return exact values in mpmath, for any format; about 50 µs an element."""
+
+    def cancellation(self, inputs: tuple[torch.Tensor, ...], formula: str) -> torch.Tensor:
+        """Return the slack, in units of u, that cancellation explains; float64 (N,)."""
+
+    def saturated(
+        self, inputs: tuple[torch.Tensor, ...], actual: torch.Tensor, threshold: float
+    ) -> torch.Tensor:
+        """Tell where ``actual`` is what a guard at ``|x| >= threshold`` returns; bool (N,)."""

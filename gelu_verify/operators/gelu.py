@@ -1,0 +1,55 @@
+"""``gelu(x) = x·Φ(x)``, and the two formulas that stand for it (see ``reference.oracle``)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+    from gelu_verify.formats import Format
+    from gelu_verify.reference.exact import Exact
+
+
+class Gelu:
+    """The activation of one argument."""
+
+    name = "gelu"
+    definition = "x·Φ(x)"
+    arguments: tuple[str, ...] = ("x",)
+    derivative = 0
+
+    def exact(self, inputs: tuple[torch.Tensor, ...], formula: str, fmt: Format) -> Exact:
+        """Return ``f(x)``: float64 with its bound below fp64, mpmath for fp64."""
+        from gelu_verify.reference import fast
+        from gelu_verify.reference.exact import FastExact
+
+        if fmt.bits == 64:
+            return self.precise(inputs, formula, fmt)
+        x = inputs[0].double()
+        bound = fast.RELATIVE_ERROR_BOUND[formula, 0] * 2.0**-53
+        return FastExact(fast.gelu(x, formula), fast.inward(x, 0), bound)
+
+    def precise(self, inputs: tuple[torch.Tensor, ...], formula: str, fmt: Format) -> Exact:
+        """Return ``f(x)`` from the oracle."""
+        from gelu_verify.reference import oracle
+        from gelu_verify.reference.exact import PreciseExact
+
+        xs = inputs[0].double().tolist()
+        values = [oracle.value(formula, x) for x in xs]
+        # f has the sign of x, and -0 at -0 and -inf.
+        return PreciseExact(values, [str(x)[0] == "-" for x in xs], fmt)
+
+    def cancellation(self, inputs: tuple[torch.Tensor, ...], formula: str) -> torch.Tensor:
+        """Return ``|x|``: Φ = (1 + erf)/2 is off by up to u, and x multiplies that."""
+        return inputs[0].double().abs()
+
+    def saturated(
+        self, inputs: tuple[torch.Tensor, ...], actual: torch.Tensor, threshold: float
+    ) -> torch.Tensor:
+        """Return where the output is 0 for ``x <= -threshold`` or x for ``x >= threshold``."""
+        x, got = inputs[0].double(), actual.double()
+        return ((x <= -threshold) & (got == 0)) | ((x >= threshold) & (got == x))
+
+
+GELU = Gelu()

@@ -1,0 +1,78 @@
+"""``gelu_backward(dy, x) = dy·GELU'(x)``, with GELU'(x) = Φ(x) + xφ(x) for the erf formula."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+    from gelu_verify.formats import Format
+    from gelu_verify.reference.exact import Exact
+
+
+class GeluBackward:
+    """The vector-Jacobian product of the activation."""
+
+    name = "gelu_backward"
+    definition = "dy·(Φ(x) + xφ(x))"
+    arguments: tuple[str, ...] = ("dy", "x")
+    derivative = 1
+
+    def exact(self, inputs: tuple[torch.Tensor, ...], formula: str, fmt: Format) -> Exact:
+        """Return ``dy·f'(x)``: float64 with its bound below fp64, mpmath for fp64."""
+        from gelu_verify.reference import fast
+        from gelu_verify.reference.exact import FastExact
+
+        if fmt.bits == 64:
+            return self.precise(inputs, formula, fmt)
+        dy, x = (part.double() for part in inputs)
+        # The product of two float64 numbers is rounded once more.
+        bound = (fast.RELATIVE_ERROR_BOUND[formula, 1] + 1) * 2.0**-53
+        return FastExact(dy * fast.derivative(x, formula), fast.inward(x, 1), bound)
+
+    def precise(self, inputs: tuple[torch.Tensor, ...], formula: str, fmt: Format) -> Exact:
+        """Return ``dy·f'(x)`` from the oracle."""
+        from gelu_verify.reference import oracle
+        from gelu_verify.reference.exact import PreciseExact
+
+        values, negative = [], []
+        for dy, x in zip(*(part.double().tolist() for part in inputs), strict=True):
+            values.append(oracle.gelu_backward(dy, x, formula))
+            # f' is negative left of its zero, up to -0 at -inf.
+            below = x == -math.inf or oracle.value(formula, x, derivative=1, bits=53) < 0
+            negative.append((math.copysign(1.0, dy) < 0) != below)
+        return PreciseExact(values, negative, fmt)
+
+    def cancellation(self, inputs: tuple[torch.Tensor, ...], formula: str) -> torch.Tensor:
+        """Return ``|dy|·(1 + |x|·s(x))``.
+
+        The first term is the error of Φ, as in the forward direction. ``s`` is what the second
+        term's factor amplifies: for erf ``φ(x)(3 + x²/2)`` (three roundings and the rounded
+        argument of exp); for tanh ``u'(x)``, because ``1 - tanh²`` is off by u; for sigmoid
+        ``2·1.702``, because ``1 - σ`` with ``σ = 1/(1 + e^-y)`` is off by 2u. The last two end
+        where tanh and σ are 1 in fp64 as well, with a margin for their own error: u = 20, y = 39.
+        """
+        dy, x = (part.double() for part in inputs)
+        size = x.abs()
+        if formula == "erf":
+            slope = (-0.5 * size * size).exp() / math.sqrt(2 * math.pi) * (3 + 0.5 * size * size)
+        elif formula == "tanh":
+            c = math.sqrt(2 / math.pi)
+            u = c * (size + 0.044715 * size**3)
+            slope = (u < 20.0) * c * (1 + 3 * 0.044715 * size * size)
+        else:
+            slope = (1.702 * size < 39.0) * (2 * 1.702)
+        return dy.abs() * (1 + (size * slope).nan_to_num(nan=0.0))
+
+    def saturated(
+        self, inputs: tuple[torch.Tensor, ...], actual: torch.Tensor, threshold: float
+    ) -> torch.Tensor:
+        """Return where the output is 0 for ``x <= -threshold`` or dy for ``x >= threshold``."""
+        dy, x = (part.double() for part in inputs)
+        got = actual.double()
+        return ((x <= -threshold) & (got == 0)) | ((x >= threshold) & (got == dy))
+
+
+GELU_BACKWARD = GeluBackward()

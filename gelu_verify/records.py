@@ -1,0 +1,254 @@
+"""What a check gives back and what is saved: immutable records, documented field by field.
+
+The JSON schema of ``results.json`` is generated from these classes (``make schema``).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from gelu_verify.errors import ContractBroken
+
+SCHEMA_VERSION = 1
+
+
+class Status(StrEnum):
+    """The verdict on one kernel, operator and format."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    KNOWN_ISSUE = "known_issue"
+    CRASHED = "crashed"
+    TIMED_OUT = "timed_out"
+    UNAVAILABLE = "unavailable"
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing is wrong that was not declared."""
+        return self in (Status.PASSED, Status.KNOWN_ISSUE)
+
+
+class FindingStatus(StrEnum):
+    """What one check says: ``noted`` is a fact worth reading that breaks no promise."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    KNOWN_ISSUE = "known_issue"
+    NOTED = "noted"
+    SKIPPED = "skipped"
+
+
+class Record(BaseModel):
+    """Base of all records: immutable, unknown fields refused, NaN and infinity written as text."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
+
+
+class Point(Record):
+    """One element: what went in, what is right, what came out."""
+
+    inputs: dict[str, str] = Field(description="argument name to shortest decimal")
+    bits: dict[str, str] = Field(description="argument name to bit pattern, hexadecimal")
+    exact: str = Field(description="exact value, 17 significant digits")
+    actual: str = Field(description="the kernel's result, decimal")
+    actual_bits: str = Field(description="bit pattern of the kernel's result, hexadecimal")
+    error_ulp: float = Field(description="signed error in ULP of the format")
+
+
+class Finding(Record):
+    """One thing a check saw, with the input that shows it."""
+
+    check: str
+    status: FindingStatus
+    message: str
+    input: str | None = Field(None, description="input that shows it, decimal and bit pattern")
+    reproduce: str | None = Field(None, description="a command line that shows it again")
+    link: str | None = Field(None, description="public report, for a known issue")
+
+
+class RegionAccuracy(Record):
+    """ULP figures of one region of x; only elements with exact and actual finite are in it."""
+
+    region: str
+    count: Annotated[int, Field(ge=0)]
+    max_error_ulp: float
+    mean_error_ulp: float = Field(description="signed")
+    rms_error_ulp: float
+    clipped: int = Field(description="errors beyond 2^24 ULP, entered in mean and RMS as 2^24")
+    worst: Point | None
+
+
+class ClassCount(Record):
+    """One class of failure, counted apart."""
+
+    name: str
+    count: Annotated[int, Field(ge=1)]
+    first: Point
+    worst: Point
+
+
+class AllowanceUse(Record):
+    """Elements of one region that hold only by an allowance of the contract."""
+
+    allowance: str
+    region: str
+    count: Annotated[int, Field(ge=1)]
+    worst: Point
+
+
+class Accuracy(Record):
+    """How far the kernel is from the exact values, over one sweep."""
+
+    sweep: str = Field(description="quick, standard or exhaustive")
+    exhaustive: bool = Field(description="every bit pattern of x was an input")
+    seed: int
+    inputs_digest: str = Field(description="SHA-256 of the input patterns, 16 hex digits")
+    inputs: int = Field(description="points run, NaN and infinite ones included")
+    finite_inputs: int
+    count: Annotated[int, Field(gt=0, description="points in the ULP figures")]
+    max_error_ulp: float = Field(description="upper bound: the reference's own error is added")
+    worst_input: str = Field(description="decimal and bit pattern")
+    worst: Point
+    mean_error_ulp: float = Field(description="signed")
+    rms_error_ulp: float
+    quantiles: dict[str, float] = Field(description="upper bounds in ULP: 0.5, 0.9, 0.99, 0.999")
+    histogram: dict[int, int] = Field(
+        description="bin of log2 error to count; see measure.histogram"
+    )
+    regions: tuple[RegionAccuracy, ...]
+    classes: tuple[ClassCount, ...]
+    allowances: tuple[AllowanceUse, ...]
+    reference: str = Field(description="where the exact values come from, with their bound")
+
+
+FoundName = Literal["erf", "tanh", "sigmoid", "other", "ambiguous"]
+
+
+class FormulaFound(Record):
+    """Which formula the kernel computes, from its values alone."""
+
+    found: FoundName
+    distances: dict[str, float] = Field(
+        description="formula to RMS distance, in ULP of the format or units of cancellation"
+    )
+    candidates: tuple[str, ...] = Field(description="formulas the values do not tell apart")
+    fitted: str | None = Field(description="the form with other constants that fits, if any does")
+
+
+class Saturation(Record):
+    """Where the kernel starts to return exactly 0 and exactly x, and what that costs."""
+
+    zero_from: float | None = Field(description="at and below it every tested output is 0")
+    zero_needed_from: float = Field(description="where the exact value starts to round to 0")
+    zero_cost_absolute: float = Field(description="largest |exact| that became 0")
+    zero_cost_ulp: float
+    identity_from: float | None = Field(description="from it on every tested output is x (dy)")
+    identity_needed_from: float
+    identity_cost_ulp: float = Field(description="largest error among those that became x (dy)")
+    sentence: str
+
+
+class SpecialValue(Record):
+    """What the kernel gives for one special input, over all lengths, lanes and routes tried."""
+
+    input: str
+    expected: str
+    actual: tuple[str, ...] = Field(description="distinct results seen")
+    status: FindingStatus
+
+
+class Tightest(Record):
+    """The strictest promise that would have held."""
+
+    contract: str | None = Field(description="strictest built-in contract, None if none would")
+    max_error_ulp: float = Field(description="ULP limit that would hold without any allowance")
+    cancellation: float | None = Field(description="largest error in units of |x|·u beyond 4 ULP")
+
+
+class KernelResult(Record):
+    """Everything learnt about one kernel, operator, formula and format on one device."""
+
+    name: str
+    target: str
+    operator: str
+    via: str | None = Field(None, description="autograd where the backward is the kernel's own")
+    formula: str
+    format: str
+    device: str
+    simulated: bool = Field(False, description="ran in Triton's CPU interpreter")
+    status: Status
+    contract: str
+    accuracy: Accuracy | None = None
+    formula_found: FormulaFound | None = None
+    saturation: Saturation | None = None
+    special_values: tuple[SpecialValue, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    tightest: Tightest | None = None
+    seconds: float = Field(0.0, description="wall time of all checks")
+    kernel_seconds: float = Field(0.0, description="wall time inside the kernel")
+
+    @model_validator(mode="after")
+    def _passing_needs_evidence(self) -> KernelResult:
+        if self.status.holds and self.accuracy is None and not self.special_values:
+            raise ValueError("a result that holds needs figures of at least one input")
+        return self
+
+    @property
+    def failures(self) -> tuple[Finding, ...]:
+        """The findings that break the contract."""
+        return tuple(f for f in self.findings if f.status is FindingStatus.FAILED)
+
+    @property
+    def label(self) -> str:
+        """Name, and how the backward was reached."""
+        return f"{self.name} ({self.via})" if self.via else self.name
+
+
+class Environment(Record):
+    """Where and with what the results were made."""
+
+    gelu_verify: str
+    commit: str | None
+    dirty: bool | None
+    date: str = Field(description="UTC, ISO 8601")
+    python: str
+    platform: str
+    processor: str
+    instruction_set: str | None = Field(None, description="torch's CPU capability")
+    device: str | None = Field(None, description="accelerator, if one was used")
+    driver: str | None = None
+    libraries: dict[str, str]
+    interpreter_canaries: dict[str, bool] | None = Field(
+        None, description="what Triton's CPU interpreter gets right, where kernels ran in it"
+    )
+
+
+class Results(Record):
+    """The content of ``results.json``."""
+
+    schema_version: int = SCHEMA_VERSION
+    environment: Environment
+    kernels: tuple[KernelResult, ...]
+
+    @property
+    def exit_status(self) -> int:
+        """0 all held, 1 something failed, 3 nothing could be checked."""
+        checked = [k for k in self.kernels if k.status is not Status.UNAVAILABLE]
+        if not checked:
+            return 3
+        return 0 if all(k.status.holds for k in checked) else 1
+
+    def raise_if_failed(self) -> Results:
+        """Return self, or raise :class:`ContractBroken` naming each failure on a line."""
+        if self.exit_status == 0:
+            return self
+        lines = [
+            f"{k.label} {k.operator} {k.format}: {k.status.value}: {message}"
+            for k in self.kernels
+            if not k.status.holds
+            for message in [f.message for f in k.failures] or ["nothing could be checked"]
+        ]
+        raise ContractBroken("\n".join(lines))
