@@ -1,0 +1,59 @@
+"""``gelu_verify.check(...)``: the same check from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gelu_verify import session
+from gelu_verify.job import Job, plan
+from gelu_verify.kernels.isolation import Limits
+from gelu_verify.kernels.spec import KernelSpec
+from gelu_verify.records import Results
+
+
+def check(
+    kernel: str | Callable[..., Any],
+    *,
+    operator: str | None = None,
+    formula: str | None = None,
+    format: str | Sequence[str] = (),
+    contract: str | None = None,
+    device: str = "cpu",
+    sweep: str = "standard",
+    seed: int = 0,
+    timeout: float = 60.0,
+) -> Results:
+    """Check one kernel and return its results; ``.raise_if_failed()`` turns them into an error.
+
+    kernel: a name as on the command line (runs in a child process), or the function itself (runs
+        in this process, not isolated). It takes and returns torch tensors: ``gelu(x)`` or
+        ``gelu_backward(dy, x)``.
+    format: one format or several; all that the kernel declares if empty (fp32, bf16, fp16).
+    timeout: seconds a single check may take, where the kernel runs in a child process.
+    Raises :class:`gelu_verify.errors.UsageError` for an unknown name.
+    """
+    names = (format,) if isinstance(format, str) else tuple(format)
+    options: dict[str, Any] = {
+        "operator": operator,
+        "formula": formula,
+        "format_names": names,
+        "contract": contract,
+        "device": device,
+        "depth": sweep,
+        "seed": seed,
+    }
+    if isinstance(kernel, str):
+        return session.run(plan(kernel, **options), Limits.default(timeout), _quiet)
+    return session.run_here(_plan_function(kernel, options), _quiet, kernel)
+
+
+def _plan_function(kernel: Callable[..., Any], options: dict[str, Any]) -> list[Job]:
+    name = getattr(kernel, "__qualname__", type(kernel).__name__)
+    target = f"{getattr(kernel, '__module__', '__main__')}:{name.split('.')[-1].strip('<>')}"
+    spec = KernelSpec(name=name, target=target)
+    return [job.model_copy(update={"spec": spec}) for job in plan(target, **options)]
+
+
+def _quiet(_index: int, _check: str) -> None:
+    return None

@@ -1,0 +1,100 @@
+"""What every check takes (a case) and gives (an outcome)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import torch
+
+from gelu_verify import describe
+from gelu_verify.contracts import Contract
+from gelu_verify.formats import tensors
+from gelu_verify.inputs.sweep import Sweep
+from gelu_verify.job import Job, reproduce
+from gelu_verify.judge import Elements, Verdicts, judge
+from gelu_verify.kernels.subject import Subject
+from gelu_verify.measure.error import measure
+from gelu_verify.measure.regions import Regions
+from gelu_verify.measure.summary import Batch, Sample
+from gelu_verify.records import Finding, FindingStatus, Point
+
+
+@dataclass
+class Outcome:
+    """What a check found: findings, and fields of the result record (``accuracy`` and so on)."""
+
+    findings: list[Finding] = field(default_factory=list)
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Case:
+    """One kernel, operator, formula, format, device and contract, with the sweep's results.
+
+    The sweep runs once, when first needed, on the contiguous route.
+    """
+
+    job: Job
+    subject: Subject
+    sweep: Sweep
+
+    @property
+    def contract(self) -> Contract:
+        """What the kernel promises."""
+        return self.job.contract
+
+    @cached_property
+    def regions(self) -> Regions:
+        """The regions of x for this function and format."""
+        subject = self.subject
+        return Regions.of(subject.formula, subject.fmt, subject.operator.derivative)
+
+    @cached_property
+    def elements(self) -> Elements:
+        """The sweep's results, measured."""
+        return self.measured(self.sweep.inputs, self.subject.run(*self.sweep.inputs))
+
+    @cached_property
+    def batch(self) -> Batch:
+        """The sweep's results as a summary takes them."""
+        return self.as_batch(self.elements)
+
+    def measured(self, inputs: tuple[torch.Tensor, ...], actual: torch.Tensor) -> Elements:
+        """Compare results (N,) with the exact values of the declared formula."""
+        s = self.subject
+        exact = s.operator.exact(inputs, s.formula, s.fmt)
+        return Elements(s.operator, s.formula, s.fmt, inputs, actual, measure(actual, exact, s.fmt))
+
+    def as_batch(self, elements: Elements) -> Batch:
+        """Return the bit patterns, regions and errors of measured elements."""
+        fmt = self.subject.fmt
+        regions = torch.where(torch.isfinite(elements.x), self.regions.codes(elements.x), -1)
+        patterns = tuple(tensors.to_bits(part, fmt) for part in elements.inputs)
+        return Batch(patterns, tensors.to_bits(elements.actual, fmt), regions, elements.errors)
+
+    def judged(self, elements: Elements) -> Verdicts:
+        """Apply the case's contract."""
+        return judge(self.contract, elements)
+
+    def point(self, sample: Sample) -> Point:
+        """Describe one element for people, its exact value from the oracle."""
+        s = self.subject
+        return describe.point(sample, s.operator, s.formula, s.fmt)
+
+    def reproduce(self, point: Point | None = None) -> str:
+        """Return the command line that shows a finding again."""
+        return reproduce(self.job, tuple(point.bits.values()) if point else ())
+
+    def finding(
+        self, check: str, status: FindingStatus, message: str, sample: Sample | None = None
+    ) -> Finding:
+        """Build a finding; one that failed carries its input and how to see it again."""
+        point = self.point(sample) if sample else None
+        shown = describe.inputs(point) if point else None
+        failed = status is FindingStatus.FAILED
+        reproduce = self.reproduce(point) if failed else None
+        return Finding(
+            check=check, status=status, message=message, input=shown, reproduce=reproduce
+        )

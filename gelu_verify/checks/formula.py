@@ -1,0 +1,125 @@
+"""Formula: which GELU the kernel computes, from its values alone.
+
+The distance to a formula is the root mean square of ``|actual - formula|`` in units of the larger
+of one ULP and the cancellation that the textbook form suffers (``|x|·u``), so that a tail lost to
+cancellation does not hide the formula. A kernel that computes a formula is within a few units of
+it; in fp32 the others are thousands of units away.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import cast
+
+import numpy as np
+import torch
+from scipy import optimize
+from scipy.special import erfc, expit
+
+from gelu_verify.checks.case import Case, Outcome
+from gelu_verify.formats import tensors
+from gelu_verify.operators import FORMULAS
+from gelu_verify.records import Finding, FindingStatus, FormulaFound, FoundName
+from gelu_verify.report.numbers import figure
+
+#: A kernel further than this from every formula computes something else. Sound kernels measure
+#: below 1, torch's own vector route 2; the nearest wrong formula in bf16 measures above 3, and is
+#: told apart by the ratio to the best.
+_FOREIGN = 16.0
+#: Formulas whose distance is within this factor of the best cannot be told apart.
+_ALIKE = 1.5
+
+
+def run(case: Case) -> Outcome:
+    """Compare with each formula, fit constants if none fits, and judge the declared one."""
+    x, inputs = _probe(case)
+    actual = case.subject.run(*inputs)
+    distances = {name: _distance(case, inputs, actual, name) for name in FORMULAS}
+    best = min(distances, key=lambda name: distances[name])
+    floor = max(distances[best], 0.25)
+    candidates = tuple(n for n in FORMULAS if distances[n] <= _ALIKE * floor)
+    fitted = None
+    found: FoundName
+    if not distances[best] <= _FOREIGN:
+        found, candidates = "other", ()
+        if case.subject.operator.name == "gelu":
+            fitted = fit(x.numpy(), actual.double().numpy(), case.subject.fmt.unit_roundoff)
+    else:
+        found = cast(FoundName, best) if len(candidates) == 1 else "ambiguous"
+    record = FormulaFound(found=found, distances=distances, candidates=candidates, fitted=fitted)
+    return Outcome([_finding(case, record)], {"formula_found": record})
+
+
+def _probe(case: Case) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
+    fmt = case.subject.fmt
+    grid = torch.linspace(-5.0, 5.0, 401 if fmt.bits == 64 else 2001, dtype=torch.float64)
+    x = grid if fmt.bits == 64 else tensors.round_float64(grid, fmt)
+    ones = torch.ones(x.shape, dtype=torch.float64).to(x.dtype)
+    inputs = (x,) if len(case.subject.operator.arguments) == 1 else (ones, x)
+    return x.double(), inputs
+
+
+def _distance(
+    case: Case, inputs: tuple[torch.Tensor, ...], actual: torch.Tensor, formula: str
+) -> float:
+    subject = case.subject
+    exact = subject.operator.exact(inputs, formula, subject.fmt)
+    difference = (actual.double() - exact.high).abs()
+    slack = subject.operator.cancellation(inputs, formula) * subject.fmt.arithmetic_unit
+    scaled = difference / torch.maximum(exact.ulp_size(subject.fmt), slack)
+    scaled = scaled[torch.isfinite(scaled)]
+    return float(scaled.square().mean().sqrt()) if scaled.numel() else math.inf
+
+
+def _finding(case: Case, record: FormulaFound) -> Finding:
+    declared = case.subject.formula
+    ranked = sorted(record.distances.items(), key=lambda item: item[1])
+    shown = ", ".join(f"{name} {figure(distance)}" for name, distance in ranked)
+    if declared in record.candidates:
+        known = f"computes {declared}"
+        if record.found == "ambiguous":
+            others = [c for c in record.candidates if c != declared]
+            known = f"{case.subject.fmt.name} cannot tell {declared} from {', '.join(others)}"
+        return case.finding("formula", FindingStatus.PASSED, f"{known} (distances: {shown})")
+    if record.found == "other":
+        computes = record.fitted or "none of the known formulas"
+    else:
+        computes = record.found
+    message = f"declared {declared}, computes {computes} (distances: {shown})"
+    if record.found in FORMULAS:
+        message += f"; check with --formula {record.found} if that is meant"
+    status = FindingStatus.FAILED
+    if case.contract.name == "approximation" and record.found == "tanh":
+        status = FindingStatus.NOTED
+    return case.finding("formula", status, message)
+
+
+def fit(x: np.ndarray, y: np.ndarray, unit_roundoff: float) -> str | None:
+    """Return the form with fitted constants that explains values (N,), or None if none does.
+
+    Three families: ``x·σ(kx)``, ``0.5x(1+tanh(a(x+bx³)))`` and ``x·Φ(sx)``. One explains them if
+    its residual in ``y/x`` is no larger than the rounding of y to the format leaves.
+    """
+    use = np.isfinite(y) & (np.abs(x) > 0.05) & (np.abs(x) < 3.0)
+    if use.sum() < 8:
+        return None
+    x, gate = x[use], y[use] / x[use]
+    residuals = {}
+    for text, model, start in _FAMILIES:
+        solution = optimize.least_squares(lambda p, m=model: m(x, p) - gate, start)
+        residuals[text.format(*solution.x)] = float(np.sqrt(np.mean(solution.fun**2)))
+    best = min(residuals, key=lambda text: residuals[text])
+    return best if residuals[best] <= unit_roundoff + 1e-6 else None
+
+
+_Model = Callable[[np.ndarray, np.ndarray], np.ndarray]
+_FAMILIES: tuple[tuple[str, _Model, list[float]], ...] = (
+    ("x·σ({0:.6g}x)", lambda x, p: expit(p[0] * x), [1.7]),
+    (
+        "0.5x(1+tanh({0:.6g}(x+{1:.6g}x³)))",
+        lambda x, p: expit(2 * p[0] * (x + p[1] * x**3)),
+        [0.8, 0.045],
+    ),
+    ("x·Φ({0:.6g}x)", lambda x, p: 0.5 * erfc(-p[0] * x / math.sqrt(2)), [1.0]),
+)

@@ -1,0 +1,124 @@
+"""Saturation: where a kernel starts to return exactly 0 and exactly x, and what that costs.
+
+Kernels guard |x| > 6 (or erf's argument), or reach the same point because 1 + erf has become 0.
+Whether the format could have held more is a fact of the format, and stated beside it; whether it
+is allowed is for the contract, so this check only reports.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from gelu_verify import describe
+from gelu_verify.checks.case import Case, Outcome
+from gelu_verify.formats import tensors
+from gelu_verify.judge import Elements
+from gelu_verify.records import FindingStatus, Saturation
+from gelu_verify.report.numbers import figure
+
+_REFINE_POINTS = 4096
+
+
+@dataclass(frozen=True)
+class _Edge:
+    """A threshold of the kernel and the largest error on its far side."""
+
+    start: float | None
+    absolute: float
+    ulp: float
+
+
+def run(case: Case) -> Outcome:
+    """Find both thresholds on the sweep, refine them between its points, and state the cost."""
+    elements = case.elements.select(torch.isfinite(case.elements.x))
+    zero = _edge(case, elements, side=-1)
+    identity = _edge(case, elements, side=+1)
+    record = Saturation(
+        zero_from=zero.start,
+        zero_needed_from=case.regions.zero_threshold,
+        zero_cost_absolute=zero.absolute,
+        zero_cost_ulp=zero.ulp,
+        identity_from=identity.start,
+        identity_needed_from=case.regions.identity_threshold,
+        identity_cost_ulp=identity.ulp,
+        sentence=_sentence(case, zero, identity),
+    )
+    finding = case.finding("saturation", FindingStatus.NOTED, record.sentence)
+    return Outcome([finding], {"saturation": record})
+
+
+def _saturated(elements: Elements, side: int) -> torch.Tensor:
+    """Return where the output is exactly 0 (side -1) or exactly x or dy (side +1)."""
+    got = elements.actual.double()
+    return got == (0.0 if side < 0 else elements.inputs[0].double())
+
+
+def _edge(case: Case, elements: Elements, side: int) -> _Edge:
+    part = elements.select(elements.x < 0 if side < 0 else elements.x > 0)
+    hits = _saturated(part, side)
+    inside = _run_length(hits if side < 0 else hits.flip(0))
+    if inside == 0:
+        return _Edge(None, 0.0, 0.0)
+    total = hits.numel()
+    members = torch.arange(total) < inside if side < 0 else torch.arange(total) >= total - inside
+    found = part.select(members)
+    start = float(found.x[-1] if side < 0 else found.x[0])
+    if inside < total and not case.sweep.exhaustive:
+        beyond = float(part.x[inside] if side < 0 else part.x[total - inside - 1])
+        start, extra = _refine(case, start, beyond, side)
+        found = extra or found
+    finite = found.errors.finite
+    absolute, ulp = found.errors.absolute[finite], found.errors.ulp[finite].abs()
+    return _Edge(start, float(absolute.max()), float(ulp.max()))
+
+
+def _run_length(hits: torch.Tensor) -> int:
+    """Return how many leading elements are True."""
+    misses = (~hits).nonzero()
+    return int(misses[0]) if misses.numel() else hits.numel()
+
+
+def _refine(case: Case, inner: float, beyond: float, side: int) -> tuple[float, Elements | None]:
+    """Narrow the threshold between a saturated point and its unsaturated neighbour.
+
+    Returns the last saturated input found, and the elements around it if any were run.
+    """
+    fmt = case.subject.fmt
+    measured = None
+    low, high = (fmt.ordinal(fmt.encode(v)) for v in (inner, beyond))
+    while abs(high - low) > 1:
+        count = min(abs(high - low) + 1, _REFINE_POINTS)
+        weights = torch.arange(count)
+        order = low + (high - low) * weights // (count - 1)
+        x = tensors.from_ordinals(order, fmt)
+        ones = torch.ones(x.shape, dtype=torch.float64).to(x.dtype)
+        inputs = (ones, x) if case.subject.operator.derivative else (x,)
+        points = case.measured(inputs, case.subject.run(*inputs))
+        inside = _run_length(_saturated(points, side))
+        if inside in (0, count):
+            break  # not reproducible between calls: the conduct check says so
+        measured = points.select(torch.arange(count) < inside)
+        low, high = int(order[inside - 1]), int(order[inside])
+    return fmt.decode(fmt.from_ordinal(low)), measured
+
+
+def _sentence(case: Case, zero: _Edge, identity: _Edge) -> str:
+    fmt = case.subject.fmt
+    unit = "dy" if case.subject.operator.derivative else "x"
+    needed_zero = describe.value(case.regions.zero_threshold, fmt)
+    needed_identity = describe.value(case.regions.identity_threshold, fmt)
+    if zero.start is None:
+        left = "never returns 0 on the far left"
+    else:
+        left = f"0 from {describe.value(zero.start, fmt)} down ({fmt.name} needs {needed_zero})"
+        if zero.start > case.regions.zero_threshold:
+            left += f": loses {zero.absolute:.4g}, {figure(zero.ulp)} ULP"
+        else:
+            left += ": free"
+    if identity.start is None:
+        return f"{left}; never returns {unit} on the far right"
+    right = f"{unit} from {describe.value(identity.start, fmt)} up (needs {needed_identity})"
+    cost = "free" if identity.ulp <= 0.5 else f"costs {figure(identity.ulp)} ULP"
+    return f"{left}; {right}: {cost}"

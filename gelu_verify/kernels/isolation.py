@@ -1,0 +1,209 @@
+"""Run jobs in a child process, so that a kernel can crash, hang or eat memory and nothing is lost.
+
+The child tells what it knows before every check. When it dies, is silent for longer than the time
+limit, or grows beyond the memory limit, the last it told becomes the result, with a typed verdict.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+import psutil
+
+from gelu_verify.errors import GeluVerifyError
+from gelu_verify.job import Job, blank, reproduce
+from gelu_verify.records import Finding, FindingStatus, KernelResult, Status
+
+#: Called with the index of the job and the check that starts.
+OnCheck = Callable[[int, str], None]
+
+_POLL_SECONDS = 0.1
+_GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class Limits:
+    """seconds: wall time a single check may take. memory: bytes the child may hold resident."""
+
+    seconds: float = 60.0
+    memory: int = 16 * _GIB
+
+    @classmethod
+    def default(cls, seconds: float = 60.0) -> Limits:
+        """Return limits that leave this machine a quarter of what is free now, 16 GiB at most."""
+        return cls(seconds, min(16 * _GIB, int(psutil.virtual_memory().available * 0.75)))
+
+
+class WorkerError(GeluVerifyError):
+    """A usage error that the child found, with its exit status."""
+
+    def __init__(self, message: str, exit_status: int) -> None:
+        super().__init__(message)
+        self.exit_status = exit_status
+
+
+@dataclass
+class Outcome:
+    """Results in the order of the jobs, and what the child knows of its environment."""
+
+    results: list[KernelResult] = field(default_factory=list)
+    runtime: dict[str, Any] = field(default_factory=dict)
+
+
+def run(jobs: list[Job], limits: Limits, on_check: OnCheck) -> Outcome:
+    """Run jobs in order; those that do not apply to the kernel have no result.
+
+    A job that kills its child costs only itself: the next ones run in a new child.
+    """
+    outcome = Outcome()
+    start = 0
+    while start < len(jobs):
+        with tempfile.TemporaryFile("w+", errors="replace") as stderr:
+            listener = _Listener(jobs[start:], start, limits, on_check, stderr)
+            start += listener.listen(outcome)
+    return outcome
+
+
+def _spawn(jobs: list[Job], stderr: IO[str]) -> subprocess.Popen[str]:
+    environment = dict(os.environ)
+    if jobs[0].device == "cpu":
+        # Triton kernels run on a CPU only in its interpreter, which must be chosen at import.
+        environment["TRITON_INTERPRET"] = "1"
+    child = subprocess.Popen(
+        [sys.executable, "-m", "gelu_verify.kernels.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    )
+    assert child.stdin is not None
+    try:
+        child.stdin.write(json.dumps([job.model_dump(mode="json") for job in jobs]))
+        child.stdin.close()
+    except BrokenPipeError:
+        pass  # it died at once; the listener will say how
+    return child
+
+
+class _Listener:
+    """One child and what is known of the job it is at."""
+
+    def __init__(
+        self, jobs: list[Job], first: int, limits: Limits, on_check: OnCheck, stderr: IO[str]
+    ) -> None:
+        self.jobs, self.first, self.limits, self.on_check = jobs, first, limits, on_check
+        self.stderr = stderr
+        self.finished = 0
+        self.partial, self.check = blank(jobs[0]), "start-up"
+        self.child = _spawn(jobs, stderr)
+        self.events: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        threading.Thread(target=_read, args=(self.child, self.events), daemon=True).start()
+
+    def listen(self, outcome: Outcome) -> int:
+        """Add the child's results to ``outcome`` and return how many jobs it dealt with."""
+        heard = time.monotonic()
+        try:
+            while self.finished < len(self.jobs):
+                try:
+                    event = self.events.get(timeout=_POLL_SECONDS)
+                except queue.Empty:
+                    reason = _over_limit(self.child, self.limits, time.monotonic() - heard)
+                    if reason is None:
+                        continue
+                    return self._stopped(outcome, *reason)
+                heard = time.monotonic()
+                if event is None:
+                    death = _death(self.child, self.stderr)
+                    return self._stopped(outcome, Status.CRASHED, death)
+                self._handle(event, outcome)
+        finally:
+            _kill(self.child)
+        return self.finished
+
+    def _handle(self, event: dict[str, Any], outcome: Outcome) -> None:
+        if event["event"] == "error":
+            raise WorkerError(event["message"], event["exit_status"])
+        if event["event"] == "check":
+            self.partial = KernelResult.model_validate_json(event["result"])
+            self.check = event["check"]
+            self.on_check(self.first + event["job"], self.check)
+            return
+        if event["result"] is not None:
+            outcome.results.append(KernelResult.model_validate_json(event["result"]))
+        outcome.runtime |= event["runtime"]
+        self.finished += 1
+        if self.finished < len(self.jobs):
+            self.partial, self.check = blank(self.jobs[self.finished]), "loading"
+
+    def _stopped(self, outcome: Outcome, status: Status, reason: str) -> int:
+        finding = Finding(
+            check=self.check,
+            status=FindingStatus.FAILED,
+            message=reason,
+            reproduce=reproduce(self.jobs[self.finished]),
+        )
+        findings = (*self.partial.findings, finding)
+        outcome.results.append(
+            self.partial.model_copy(update={"status": status, "findings": findings})
+        )
+        return self.finished + 1
+
+
+def _read(child: subprocess.Popen[str], events: queue.Queue[dict[str, Any] | None]) -> None:
+    assert child.stdout is not None
+    for line in child.stdout:
+        events.put(json.loads(line))
+    events.put(None)
+
+
+def _over_limit(
+    child: subprocess.Popen[str], limits: Limits, silent: float
+) -> tuple[Status, str] | None:
+    if silent > limits.seconds:
+        return Status.TIMED_OUT, f"no answer within {limits.seconds:g} s. Raise --timeout if it may"
+    try:
+        resident = psutil.Process(child.pid).memory_info().rss
+    except psutil.Error:
+        return None  # it has just ended: the reader will say so
+    if resident > limits.memory:
+        return Status.CRASHED, (
+            f"memory: the kernel's process grew to {resident / _GIB:.1f} GiB, "
+            f"limit {limits.memory / _GIB:.1f} GiB"
+        )
+    return None
+
+
+def _death(child: subprocess.Popen[str], stderr: IO[str]) -> str:
+    code = child.wait()
+    if code < 0:
+        try:
+            how = f"killed by signal {signal.Signals(-code).name}"
+        except ValueError:
+            how = f"killed by signal {-code}"
+    else:
+        how = f"exited with status {code}"
+    stderr.seek(0)
+    lines = [line.strip() for line in stderr.read()[-4000:].splitlines() if line.strip()]
+    return f"the kernel's process was {how}" + (f": {lines[-1][:300]}" if lines else "")
+
+
+def _kill(child: subprocess.Popen[str]) -> None:
+    """End the child and everything it started."""
+    if child.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+    child.wait()

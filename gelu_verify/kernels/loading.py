@@ -1,0 +1,125 @@
+"""Turn the name of a kernel into the function, with one clear line where that fails."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from gelu_verify.errors import GeluVerifyError, UnavailableError, UsageError
+from gelu_verify.kernels.spec import KernelSpec
+
+Function = Callable[..., Any]
+
+
+def load(spec: KernelSpec, arguments: tuple[str, ...]) -> Function:
+    """Return the callable a spec names; it must accept the operator's arguments by position."""
+    if spec.target.startswith("torch.ops."):
+        function = _torch_operator(spec.target)
+    else:
+        source, _, attribute = spec.target.rpartition(":")
+        module = _module(spec, source)
+        function = _attribute(module, source, attribute)
+    _require_signature(function, spec.target, arguments)
+    return function
+
+
+def _torch_operator(target: str) -> Function:
+    import torch
+
+    *path, name = target.removeprefix("torch.ops.").split(".")
+    found: Any = torch.ops
+    try:
+        for part in (*path, name):
+            found = getattr(found, part)
+    except (AttributeError, RuntimeError):
+        raise UsageError(
+            f"kernel: got {target}, expected a registered torch operator. "
+            "Import the module that registers it, or name it as module:function."
+        ) from None
+    return found
+
+
+def _module(spec: KernelSpec, source: str) -> ModuleType:
+    try:
+        return _from_file(Path(source)) if source.endswith(".py") else _from_name(source)
+    except GeluVerifyError:
+        raise
+    except ImportError as error:
+        if spec.registered:
+            raise UnavailableError(
+                f"kernel {spec.name}: {error}. Install what it imports."
+            ) from None
+        raise UsageError(_import_message(source, error)) from None
+    except Exception as error:
+        raise UsageError(_import_message(source, error)) from None
+
+
+def _import_message(source: str, error: Exception) -> str:
+    detail = " ".join(str(error).split()) or "no message"
+    return (
+        f"kernel module {source}: got {type(error).__name__} on import ({detail}), "
+        f"expected it to import. Try: python -c 'import runpy; runpy.run_path(\"{source}\")'"
+        if source.endswith(".py")
+        else f"kernel module {source}: got {type(error).__name__} on import ({detail}), "
+        f"expected it to import. Try: python -c 'import {source}'"
+    )
+
+
+def _from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise UsageError(f"kernel file: got {path}, expected an existing .py file. Check the path.")
+    name = f"_gelu_verify_kernel_{path.stem}"
+    module_spec = importlib.util.spec_from_file_location(name, path.resolve())
+    if module_spec is None or module_spec.loader is None:
+        raise UsageError(f"kernel file: got {path}, expected Python source. Check the path.")
+    module = importlib.util.module_from_spec(module_spec)
+    # Registered before it runs: dataclasses and Triton's decorator look their module up by name.
+    sys.modules[name] = module
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        module_spec.loader.exec_module(module)
+    finally:
+        sys.path.pop(0)
+    return module
+
+
+def _from_name(name: str) -> ModuleType:
+    # As ``python -m`` does: the user's own modules are found from the current folder.
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    return importlib.import_module(name)
+
+
+def _attribute(module: ModuleType, source: str, attribute: str) -> Function:
+    found: Any = module
+    for part in attribute.split("."):
+        found = getattr(found, part, None)
+    if callable(found):
+        return found
+    public = [n for n, v in vars(module).items() if inspect.isfunction(v) and n[0] != "_"]
+    got = "nothing of that name" if found is None else type(found).__name__
+    raise UsageError(
+        f"kernel {source}:{attribute}: got {got}, expected a function. "
+        f"The module has: {', '.join(sorted(public)) or 'no public function'}."
+    )
+
+
+def _require_signature(function: Function, target: str, arguments: tuple[str, ...]) -> None:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return  # built-in functions may have none; the first call will tell
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        raise UsageError(
+            f"kernel {target}: got signature {signature}, "
+            f"expected to be called as ({', '.join(arguments)}). "
+            "Name the operator it implements with --operator, or wrap it in a function."
+        ) from None

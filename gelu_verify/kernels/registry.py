@@ -1,0 +1,51 @@
+"""Registered kernels, and the spec of any kernel that is named on the command line.
+
+Importing this loads no framework, so that ``gelu-verify list`` answers at once.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from gelu_verify.errors import UsageError, unknown_name
+from gelu_verify.kernels.spec import KernelSpec
+
+
+@cache
+def registered() -> dict[str, KernelSpec]:
+    """Return the kernels that ship with the project, by name, in the order they declare."""
+    try:
+        from reference_kernels.registry import KERNELS
+    except ModuleNotFoundError:
+        return {}
+    return {spec.name: spec for spec in KERNELS}
+
+
+def find(name: str) -> KernelSpec:
+    """Return the spec of a registered name, a registered target, or a new one for any target."""
+    known = registered()
+    if name in known:
+        return known[name]
+    for spec in known.values():
+        if spec.target == name:
+            return spec
+    if name.startswith("torch.ops."):
+        return KernelSpec(name=name, target=name, operator=_guess_operator(name))
+    if not re.fullmatch(r".+:[A-Za-z_][\w.]*", name):
+        raise _not_a_kernel(name, list(known))
+    return KernelSpec(name=name, target=name, operator=_guess_operator(name.rpartition(":")[2]))
+
+
+def _not_a_kernel(name: str, known: list[str]) -> UsageError:
+    if name.endswith(".py"):
+        return UsageError(
+            f"kernel: got {name!r}, expected path/to/file.py:function. Add ':' and the function."
+        )
+    hint = "Or name one as module:function, path/to/file.py:function or torch.ops.namespace.name."
+    return unknown_name("kernel", name, known, hint)
+
+
+def _guess_operator(function: str) -> str:
+    """Return gelu_backward for a function that is called so, else gelu; --operator overrides."""
+    return "gelu_backward" if function.endswith("backward") else "gelu"

@@ -1,0 +1,110 @@
+"""A kernel ready to be called: loaded, on a device, in one format."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from gelu_verify.errors import GeluVerifyError
+from gelu_verify.formats import Format, tensors
+from gelu_verify.kernels import interpreter
+from gelu_verify.operators import Operator
+
+
+class KernelFailure(GeluVerifyError):
+    """The kernel raised; the original exception is its cause and its text is in the message."""
+
+
+#: What libraries say when a dtype is not supported, as opposed to a fault.
+_REFUSALS = ("not implemented for", "not support", "unsupported", "expected dtype", "dtype")
+
+
+@dataclass
+class Subject:
+    """A callable with all that is declared about it.
+
+    via: "autograd" where a backward is reached through the kernel's own differentiation.
+    """
+
+    name: str
+    operator: Operator
+    formula: str
+    fmt: Format
+    device: torch.device
+    function: Callable[..., Any]
+    via: str | None = None
+    seconds: float = 0.0
+    simulated: bool = field(default=False)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of every argument and of the result."""
+        return tensors.dtype(self.fmt)
+
+    def call(self, *arguments: torch.Tensor) -> Any:
+        """Call the kernel on tensors of its own device and return what it gives, unchecked."""
+        before = interpreter.launches()
+        start = time.perf_counter()
+        try:
+            result = self.function(*arguments)
+            if self.device.type == "cuda":
+                torch.cuda.synchronize(self.device)
+        except Exception as error:
+            detail = " ".join(str(error).split())[:300]
+            raise KernelFailure(f"{type(error).__name__}: {detail or 'no message'}") from error
+        finally:
+            self.seconds += time.perf_counter() - start
+        self.simulated = self.simulated or interpreter.launches() > before
+        return result
+
+    def run(self, *arguments: torch.Tensor) -> torch.Tensor:
+        """Call the kernel on CPU tensors (N,) and return its result on the CPU, shape checked."""
+        result = self.call(*(part.to(self.device) for part in arguments))
+        require_like(result, arguments[-1].shape, self.dtype)
+        return result.detach().cpu()
+
+
+def require_like(result: Any, shape: torch.Size, dtype: torch.dtype) -> None:
+    """Raise :class:`KernelFailure` unless ``result`` is a tensor of this shape and dtype."""
+    if not isinstance(result, torch.Tensor):
+        got = type(result).__name__
+        raise KernelFailure(f"kernel result: got {got}, expected a torch.Tensor.")
+    if result.dtype != dtype or result.shape != shape:
+        raise KernelFailure(
+            f"kernel result: got {result.dtype} {tuple(result.shape)}, "
+            f"expected {dtype} {tuple(shape)}. A kernel keeps the dtype and shape of x."
+        )
+
+
+def is_refusal(error: KernelFailure) -> bool:
+    """Tell whether a kernel declined its input in words, instead of failing."""
+    cause = error.__cause__
+    text = str(error).lower()
+    return isinstance(cause, (NotImplementedError, TypeError, ValueError)) or (
+        isinstance(cause, RuntimeError) and any(phrase in text for phrase in _REFUSALS)
+    )
+
+
+def differentiable(subject: Subject) -> bool:
+    """Tell whether the kernel's result carries a gradient back to x."""
+    try:
+        x = torch.ones(4, dtype=subject.dtype, device=subject.device, requires_grad=True)
+        result = subject.call(x)
+    except (KernelFailure, RuntimeError):
+        return False
+    return isinstance(result, torch.Tensor) and result.grad_fn is not None
+
+
+def through_autograd(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``(dy, x) -> gradient of function at x times dy``."""
+
+    def backward(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        # detach() keeps the layout, so that a strided x stays a strided x.
+        leaf = x.detach().requires_grad_()
+        return torch.autograd.grad(function(leaf), leaf, dy)[0]
+
+    return backward

@@ -1,0 +1,53 @@
+"""The child process that runs kernels: jobs in on stdin, events out as JSON lines.
+
+A kernel that prints writes to stderr here, so that it cannot disturb the events.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import IO
+
+from gelu_verify.errors import GeluVerifyError
+from gelu_verify.job import Job
+from gelu_verify.records import KernelResult
+
+
+def serve(jobs: list[Job], events: IO[str]) -> None:
+    """Run jobs in order and write an event before every check and after every job."""
+    from gelu_verify import pipeline, provenance
+
+    def send(kind: str, index: int, **content: object) -> None:
+        events.write(json.dumps({"event": kind, "job": index, **content}) + "\n")
+        events.flush()
+
+    for index, job in enumerate(jobs):
+
+        def progress(check: str, partial: KernelResult, index: int = index) -> None:
+            send("check", index, check=check, result=partial.model_dump_json())
+
+        try:
+            result = pipeline.check(job, progress)
+        except GeluVerifyError as error:
+            send("error", index, message=str(error), exit_status=error.exit_status)
+            return
+        send(
+            "done",
+            index,
+            result=result.model_dump_json() if result else None,
+            runtime=provenance.runtime(job.device),
+        )
+
+
+def main() -> None:
+    """Read a JSON list of jobs from stdin, give the kernel a stdout of no consequence, serve."""
+    jobs = [Job.model_validate(item) for item in json.load(sys.stdin)]
+    events = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    serve(jobs, events)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,157 @@
+"""inputs → kernel under test → exact value → error measure → statistics → verdict → record.
+
+The one place that joins the stages. It runs in the child process (or in this one, with
+``--in-process``) and tells what it has learnt after every check, so that a crash loses nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from gelu_verify import checks, formats, operators
+from gelu_verify.checks.case import Case, Outcome
+from gelu_verify.errors import UnavailableError
+from gelu_verify.inputs import sweep
+from gelu_verify.job import Job, blank
+from gelu_verify.kernels import canary, loading
+from gelu_verify.kernels.subject import (
+    KernelFailure,
+    Subject,
+    differentiable,
+    is_refusal,
+    through_autograd,
+)
+from gelu_verify.known_issues import apply_known_issues
+from gelu_verify.records import Finding, FindingStatus, KernelResult, Status
+
+#: Called with the name of the check that starts and the result as far as it is known.
+Progress = Callable[[str, KernelResult], None]
+
+
+def check(
+    job: Job, progress: Progress, function: Callable[..., Any] | None = None
+) -> KernelResult | None:
+    """Run every check of a job; None if the job is a backward that the kernel does not have.
+
+    function: the kernel itself, where it is at hand and need not be loaded by name.
+    Exceptions of the kernel become a ``crashed`` result; usage errors propagate.
+    """
+    started = time.perf_counter()
+    result = blank(job)
+    progress("loading", result)
+    try:
+        subject = _subject(job, function)
+    except UnavailableError as error:
+        return unavailable(result, str(error))
+    if subject is None:
+        return None
+    case = Case(job, subject, _sweep(job))
+    findings: list[Finding] = []
+    fields: dict[str, Any] = {}
+    for name in checks.REPLAYED if job.replay else checks.CHECKS:
+        progress(name, _with(result, subject, findings, fields, started))
+        try:
+            outcome = checks.CHECKS[name](case)
+        except KernelFailure as error:
+            return _stopped(_with(result, subject, findings, fields, started), case, name, error)
+        findings += outcome.findings
+        fields |= outcome.fields
+    findings += _canaries(case).findings
+    return _concluded(_with(result, subject, findings, fields, started), job)
+
+
+def unavailable(result: KernelResult, reason: str) -> KernelResult:
+    """Return a result that says why nothing could be checked."""
+    finding = Finding(check="loading", status=FindingStatus.SKIPPED, message=reason)
+    return result.model_copy(update={"status": Status.UNAVAILABLE, "findings": (finding,)})
+
+
+def _subject(job: Job, function: Callable[..., Any] | None) -> Subject | None:
+    device = torch.device(job.device)
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise UnavailableError(
+            f"device: got {job.device}, expected a machine with a CUDA device. Use --device cpu."
+        )
+    if device.type not in job.spec.devices:
+        raise UnavailableError(
+            f"device: got {job.device}, kernel {job.spec.name} declares "
+            f"{', '.join(job.spec.devices)}."
+        )
+    operator = operators.get(job.operator)
+    called_as = operators.get("gelu") if job.via else operator
+    function = function or loading.load(job.spec, called_as.arguments)
+    subject = Subject(
+        job.spec.name, operator, job.formula, formats.get(job.format), device, function, job.via
+    )
+    if job.via:
+        if not differentiable(subject):
+            return None
+        subject.function = through_autograd(function)
+    return subject
+
+
+def _sweep(job: Job) -> sweep.Sweep:
+    fmt = formats.get(job.format)
+    if job.replay:
+        return sweep.replay(fmt, job.replay)
+    arguments = operators.get(job.operator).arguments
+    return sweep.build(fmt, arguments, sweep.Depth(job.depth), job.seed)
+
+
+def _canaries(case: Case) -> Outcome:
+    """Say whether the interpreter a kernel ran in can be believed."""
+    if not case.subject.simulated:
+        return Outcome()
+    broken = [name for name in canary.REQUIRED if not canary.results()[name]]
+    if broken:
+        message = f"Triton's interpreter gets {', '.join(broken)} wrong: no figure here counts"
+        return Outcome([case.finding("simulator", FindingStatus.FAILED, message)])
+    message = "ran in Triton's CPU interpreter (simulated); its canary kernels are right"
+    return Outcome([case.finding("simulator", FindingStatus.NOTED, message)])
+
+
+def _with(
+    result: KernelResult,
+    subject: Subject,
+    findings: list[Finding],
+    fields: dict[str, Any],
+    started: float,
+) -> KernelResult:
+    return result.model_copy(
+        update={
+            **fields,
+            "findings": tuple(findings),
+            "simulated": subject.simulated,
+            "seconds": time.perf_counter() - started,
+            "kernel_seconds": subject.seconds,
+        }
+    )
+
+
+def _stopped(result: KernelResult, case: Case, check: str, error: KernelFailure) -> KernelResult:
+    """Return the result of a kernel that raised: unavailable if it declined, else crashed."""
+    if result.accuracy is None and is_refusal(error) and "kernel result" not in str(error):
+        return unavailable(result, f"the kernel does not take {case.subject.fmt.name}: {error}")
+    finding = case.finding(check, FindingStatus.FAILED, str(error))
+    wrong_kind = "kernel result" in str(error)
+    return result.model_copy(
+        update={
+            "status": Status.FAILED if wrong_kind else Status.CRASHED,
+            "findings": (*result.findings, finding),
+        }
+    )
+
+
+def _concluded(result: KernelResult, job: Job) -> KernelResult:
+    findings = apply_known_issues(result.findings, job)
+    found = {finding.status for finding in findings}
+    status = Status.PASSED
+    if FindingStatus.FAILED in found:
+        status = Status.FAILED
+    elif FindingStatus.KNOWN_ISSUE in found:
+        status = Status.KNOWN_ISSUE
+    return result.model_copy(update={"findings": findings, "status": status})

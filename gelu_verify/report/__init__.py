@@ -1,0 +1,1 @@
+"""What people read: records rendered for the terminal, as Markdown, as files."""

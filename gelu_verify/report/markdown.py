@@ -1,0 +1,62 @@
+"""Results as Markdown: the summary table, then what failed."""
+
+from __future__ import annotations
+
+from gelu_verify.records import FindingStatus, Results
+from gelu_verify.report.rows import HEADER, row
+
+
+def summary(results: Results) -> str:
+    """Return the summary of a run as a Markdown document."""
+    where = results.environment
+    libraries = ", ".join(f"{name} {version}" for name, version in where.libraries.items())
+    lines = [
+        "# gelu_verify results",
+        "",
+        f"{where.date}, {where.device or where.processor} ({where.instruction_set}), "
+        f"Python {where.python}, {libraries}.",
+        "Columns of regions: largest error in ULP of the format.",
+        "",
+        *table(results),
+        "",
+    ]
+    if any(k.simulated for k in results.kernels):
+        lines += ["\\* ran in Triton's CPU interpreter (simulated).", ""]
+    lines += _findings(results)
+    return "\n".join(lines) + "\n"
+
+
+def table(results: Results) -> list[str]:
+    """Return the lines of the summary table."""
+    return [
+        "| " + " | ".join(HEADER) + " |",
+        "|" + " --- |" * len(HEADER),
+        *("| " + " | ".join(escape(cell) for cell in row(k)) + " |" for k in results.kernels),
+    ]
+
+
+def _findings(results: Results) -> list[str]:
+    lines = []
+    for wanted, title in (
+        (FindingStatus.FAILED, "Failures"),
+        (FindingStatus.KNOWN_ISSUE, "Known issues"),
+    ):
+        section = [
+            f"- {escape(k.label)}, {k.operator}, {k.format}: {escape(f.check)}: "
+            f"{escape(f.message)}"
+            + (f" ({f.link})" if f.link else "")
+            + (f"\n  `{f.reproduce}`" if f.reproduce else "")
+            for k in results.kernels
+            for f in k.findings
+            if f.status is wanted
+        ]
+        if section:
+            lines += [f"## {title}", "", *section, ""]
+    return lines
+
+
+def escape(text: str) -> str:
+    """Return text that Markdown shows as it is, inside a table cell too."""
+    for mark in ("\\", "|", "*", "_", "`", "<", ">", "[", "]"):
+        text = text.replace(mark, "\\" + mark)
+    return text.replace("\n", " ")

@@ -1,0 +1,67 @@
+"""The summary table's rows, shared by the terminal and the Markdown rendering."""
+
+from __future__ import annotations
+
+from gelu_verify.records import FindingStatus, KernelResult, Status
+from gelu_verify.report.numbers import figure
+
+HEADER = (
+    "kernel",
+    "operator",
+    "format",
+    "formula",
+    "deep tail",
+    "tail",
+    "shoulder",
+    "centre",
+    "positive",
+    "saturated",
+    "special values",
+    "contract",
+    "verdict",
+)
+_REGION_KEYS = ("deep_tail", "tail", "shoulder", "centre", "positive", "saturated")
+
+REGION_NAMES = tuple(name.replace("_", " ") for name in _REGION_KEYS)
+
+LABELS = {
+    Status.PASSED: "passed",
+    Status.FAILED: "FAILED",
+    Status.KNOWN_ISSUE: "known issue",
+    Status.CRASHED: "CRASHED",
+    Status.TIMED_OUT: "TIMED OUT",
+    Status.UNAVAILABLE: "unavailable",
+}
+
+
+def row(result: KernelResult) -> tuple[str, ...]:
+    """Return one line of the summary: which formula, max ULP by region, special values, verdict."""
+    regions = {}
+    if result.accuracy:
+        regions = {r.region: figure(r.max_error_ulp) for r in result.accuracy.regions if r.count}
+    return (
+        result.label + (" *" if result.simulated else ""),
+        result.operator,
+        result.format,
+        result.formula_found.found if result.formula_found else "-",
+        *(regions.get(name, "-") for name in _REGION_KEYS),
+        special(result),
+        result.contract,
+        LABELS[result.status],
+    )
+
+
+def special(result: KernelResult) -> str:
+    """Return what is unusual among the special values: the wrong ones and the noted ones."""
+    if not result.special_values:
+        return "-"
+    odd = [s for s in result.special_values if s.status is not FindingStatus.PASSED]
+    nan_at = [
+        s
+        for s in result.special_values
+        if s not in odd and "nan" in s.actual and "nan" not in s.input
+    ]
+    if not odd and not nan_at:
+        return "right"
+    shown = [f"{s.input.split(' ')[0]} → {'/'.join(s.actual)}" for s in (*odd, *nan_at)]
+    return "; ".join(dict.fromkeys(shown))

@@ -1,0 +1,1 @@
+"""Kernels that ship with gelu_verify: sound references and known defects."""

@@ -1,0 +1,81 @@
+"""The kernels that ship, what they claim and promise. Importing this loads no framework."""
+
+from __future__ import annotations
+
+from gelu_verify.kernels.spec import KernelSpec, KnownIssue
+
+_TORCH = "reference_kernels.torch_eager"
+_TRITON = "reference_kernels.triton_pointwise"
+
+
+def _torch(name: str, function: str, formula: str, summary: str, *issues: KnownIssue) -> KernelSpec:
+    return KernelSpec(
+        name=name,
+        target=f"{_TORCH}:{function}",
+        formula=formula,
+        formats=("fp64", "fp32", "bf16", "fp16"),
+        contract="cancelling",
+        known_issues=issues,
+        summary=summary,
+        registered=True,
+    )
+
+
+def _triton(name: str, function: str, formula: str, contract: str, summary: str) -> KernelSpec:
+    return KernelSpec(
+        name=name,
+        target=f"{_TRITON}:{function}",
+        operator="gelu_backward" if function.endswith("backward") else "gelu",
+        formula=formula,
+        contract=contract,
+        summary=summary,
+        registered=True,
+    )
+
+
+def _vector_erf(check: str, operator: str) -> KnownIssue:
+    return KnownIssue(
+        check=check,
+        operator=operator,
+        formats=("fp32",),
+        link="https://github.com/pytorch/pytorch/issues/198183",
+        summary="the vector erf of x86 CPUs is bounded in absolute, not in relative error",
+        versions=">=2.11,<2.15",
+    )
+
+
+KERNELS: tuple[KernelSpec, ...] = (
+    _torch(
+        "torch-erf",
+        "gelu",
+        "erf",
+        "torch.nn.functional.gelu",
+        _vector_erf("accuracy", "gelu"),
+        _vector_erf("accuracy", "gelu_backward"),
+        _vector_erf("routes", "gelu"),
+        _vector_erf("routes", "gelu_backward"),
+        KnownIssue(
+            check="special_values",
+            formats=("fp32", "bf16"),
+            link="https://github.com/pytorch/pytorch/issues/185770",
+            summary="GELU(+inf) is NaN where oneDNN runs with AVX-512",
+            versions=">=2.11,<2.15",
+            instruction_sets=("AVX512",),
+        ),
+    ),
+    _torch("torch-tanh", "gelu_tanh", "tanh", "torch.nn.functional.gelu, approximate='tanh'"),
+    _torch("torch-sigmoid", "gelu_sigmoid", "sigmoid", "x·sigmoid(1.702x), QuickGELU"),
+    _triton("triton-erf", "gelu_erf", "erf", "tail_accurate", "accurate in the tail"),
+    _triton("triton-tanh", "gelu_tanh", "tanh", "tail_accurate", "as x·σ(2u), no cancellation"),
+    _triton("triton-sigmoid", "gelu_sigmoid", "sigmoid", "tail_accurate", "x·σ(1.702x)"),
+    _triton("triton-erf-guarded", "gelu_erf_guarded", "erf", "saturating", "|x| > 6: 0 or x"),
+    _triton("triton-erf-backward", "gelu_erf_backward", "erf", "tail_accurate", "dy·GELU'(x)"),
+    _triton("triton-tanh-backward", "gelu_tanh_backward", "tanh", "tail_accurate", "dy·GELU'(x)"),
+    _triton(
+        "triton-sigmoid-backward",
+        "gelu_sigmoid_backward",
+        "sigmoid",
+        "tail_accurate",
+        "dy·GELU'(x)",
+    ),
+)
