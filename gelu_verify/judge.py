@@ -13,11 +13,15 @@ from functools import partial
 import torch
 
 from gelu_verify.contracts import Allowance, AllowanceKind, Contract, Subnormals, ZeroSign
+from gelu_verify.errors import EmptySampleError
 from gelu_verify.formats import Format
-from gelu_verify.measure.error import Class, Errors, measure
+from gelu_verify.measure.error import Class, Errors, measure, steps
 from gelu_verify.measure.regions import REGIONS, Region
 from gelu_verify.measure.summary import Batch, Sample, earlier, worse
 from gelu_verify.operators import Operator
+
+#: The limit, in ULP, that means RN_T(y) and nothing else.
+_CORRECTLY_ROUNDED = 0.5
 
 
 @dataclass(frozen=True)
@@ -57,8 +61,13 @@ class Verdicts:
 
 
 def judge(contract: Contract, elements: Elements) -> Verdicts:
-    """Return the verdict on every element with finite inputs; NaN inputs must give NaN."""
+    """Return the verdict on every element with finite inputs; NaN inputs must give NaN.
+
+    Raises EmptySampleError for no elements: no sample, no verdict.
+    """
     errors = elements.errors
+    if len(errors) == 0:
+        raise EmptySampleError(f"{contract.name}: got no elements, expected at least one.")
     within = errors.finite & _within_limit(contract.max_error_ulp, elements)
     # NaN where NaN was due, and an infinity where rounding overflows, are right.
     no_class = errors.classes == int(Class.NONE)
@@ -69,9 +78,10 @@ def judge(contract: Contract, elements: Elements) -> Verdicts:
         holds &= errors.classes != int(Class.WRONG_ZERO_SIGN)
     finite_inputs = torch.stack([torch.isfinite(part.double()) for part in elements.inputs]).all(0)
     holds |= ~finite_inputs & (errors.classes != int(Class.NUMBER_FOR_NAN))
+    excusable = _excusable(contract, elements)
     by_allowance = {}
     for name, covers in _exemptions(contract):
-        open_cases = (~holds).nonzero().flatten()
+        open_cases = (~holds & excusable).nonzero().flatten()
         covered = torch.zeros_like(holds)
         if open_cases.numel():
             covered[open_cases] = covers(elements.select(open_cases))
@@ -85,20 +95,32 @@ def _within_limit(limit: float, elements: Elements) -> torch.Tensor:
     errors = elements.errors
     size = errors.ulp.abs()
     within = size <= limit
-    if errors.bound == 0.0:
-        return within
     exact_size = elements.actual.double().abs() + errors.absolute
     open_cases = (
         (size - limit).abs() * errors.ulp_size <= errors.bound * exact_size
     ) & errors.finite
     # A result with no error at all in float64 is within any limit by more than the bound.
     indices = open_cases.nonzero().flatten()
-    if indices.numel():
+    if indices.numel() and (errors.bound or limit == _CORRECTLY_ROUNDED):
         inputs = tuple(part[indices] for part in elements.inputs)
         exact = elements.operator.precise(inputs, elements.formula, elements.fmt)
-        precise = measure(elements.actual[indices], exact, elements.fmt)
-        within[indices] = precise.ulp.abs() <= limit
+        actual = elements.actual[indices]
+        precise = measure(actual, exact, elements.fmt).ulp.abs()
+        within[indices] = precise <= limit
+        if limit == _CORRECTLY_ROUNDED:
+            # Next to a tie the error is 0.5 in float64 on either side, and below a power of two
+            # half an ULP is a whole step: only the rounded value itself is correctly rounded.
+            rounded = steps(actual, exact, elements.fmt) == 0
+            within[indices] = torch.where(precise == limit, rounded, within[indices])
     return within
+
+
+def _excusable(contract: Contract, elements: Elements) -> torch.Tensor:
+    """Return what an allowance may cover: not NaN in or out, nor a sign of zero that is judged."""
+    never = [Class.NAN_FOR_NUMBER, Class.NUMBER_FOR_NAN]
+    if contract.zero_sign is ZeroSign.STRICT:
+        never.append(Class.WRONG_ZERO_SIGN)
+    return torch.stack([elements.errors.classes != int(cls) for cls in never]).all(0)
 
 
 def _exemptions(contract: Contract) -> Iterator[tuple[str, Callable[[Elements], torch.Tensor]]]:
@@ -110,13 +132,14 @@ def _exemptions(contract: Contract) -> Iterator[tuple[str, Callable[[Elements], 
 
 
 def _flushed(policy: Subnormals, elements: Elements) -> torch.Tensor:
-    flushed = elements.errors.classes == int(Class.FLUSHED_SUBNORMAL)
-    subnormal_input = elements.x.abs() < elements.fmt.smallest_normal
+    outputs = elements.errors.classes == int(Class.FLUSHED_SUBNORMAL)
+    # Of both operators the first argument (x, or dy) makes the result 0 if it is flushed; dy·1.1
+    # may be normal where dy is not.
+    lost = outputs | (elements.errors.classes == int(Class.COLLAPSE))
+    inputs = lost & (elements.inputs[0].double().abs() < elements.fmt.smallest_normal)
     if policy is Subnormals.FLUSH_INPUTS:
-        return flushed & subnormal_input
-    if policy is Subnormals.FLUSH_OUTPUTS:
-        return flushed & ~subnormal_input
-    return flushed
+        return inputs
+    return outputs if policy is Subnormals.FLUSH_OUTPUTS else inputs | outputs
 
 
 def covers(allowance: Allowance, limit: float, elements: Elements) -> torch.Tensor:
@@ -143,6 +166,32 @@ def cancellation_ratio(elements: Elements) -> torch.Tensor:
     slack = elements.operator.cancellation(elements.inputs, elements.formula)
     unit = elements.fmt.arithmetic_unit
     return elements.errors.absolute / (slack * unit).clamp(min=torch.finfo(torch.float64).tiny)
+
+
+#: Greatest distance between the erf and tanh formulas (4.73236e-4 at ±2.69894), rounded up.
+_METHOD_GAP = 4.8e-4
+
+
+def permitted(contract: Contract, elements: Elements) -> torch.Tensor:
+    """Return the largest error a contract permits at each element, absolute, float64 (N,).
+
+    Two neighbours of a monotone function may be out of order by at most the sum of theirs.
+    """
+    # A correctly rounded function is monotone without any slack.
+    limit = 0.0 if contract.max_error_ulp <= 0.5 else contract.max_error_ulp
+    slack = limit * elements.errors.ulp_size
+    cancellation = contract.allowance(AllowanceKind.CANCELLATION)
+    if cancellation:
+        unit = elements.fmt.arithmetic_unit * cancellation.factor
+        lost = elements.operator.cancellation(elements.inputs, elements.formula) * unit
+        slack = torch.maximum(slack, lost)
+    if contract.allowance(AllowanceKind.APPROXIMATION):
+        slack = slack + _METHOD_GAP
+    guard = contract.allowance(AllowanceKind.GUARD)
+    if guard:
+        beyond = elements.operator.saturated(elements.inputs, elements.actual, guard.threshold)
+        slack = torch.where(beyond, slack + elements.errors.absolute, slack)
+    return slack
 
 
 @dataclass

@@ -28,8 +28,12 @@ def parse(text: str, fmt: Format) -> int:
             if pattern >> fmt.bits:
                 raise ValueError
             return pattern
-        return fmt.round(mpmath.mpf(text), negative_zero=text.strip().startswith("-"))
-    except ValueError:
+        # A decimal of n digits within the range of a format that is no boundary between two of its
+        # values differs from every boundary in the first 4·(n + 400) bits: none is rounded twice.
+        with mpmath.workprec(4 * (len(text) + 400)):
+            number = mpmath.mpf(text)
+        return fmt.round(number, negative_zero=text.strip().startswith("-"))
+    except (ValueError, ZeroDivisionError):
         raise UsageError(
             f"input: got {text!r}, expected a decimal, inf, nan or a pattern of {fmt.bits} bits "
             f"such as 0x{fmt.encode(1.0):0{fmt.bits // 4}X} for {fmt.name}."

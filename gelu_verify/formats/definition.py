@@ -145,8 +145,9 @@ class Format:
         """Return the bit pattern of an mpmath number rounded to nearest, ties to even.
 
         Overflow and subnormals follow IEEE 754: at ``2^emax · (2 - 2^-p)`` and above the result is
-        an infinity (NaN for e4m3fn). A negative number that rounds to zero gives -0; an exact zero
-        has no sign in mpmath, so ``negative_zero`` says which one is meant.
+        an infinity (e4m3fn: above 464, and NaN; 464 itself ties to 448). A negative number that
+        rounds to zero gives -0; an exact zero has no sign in mpmath, so ``negative_zero`` says
+        which one is meant.
         """
         exact = _unrounded(exact)
         if mpmath.isnan(exact):
@@ -188,7 +189,10 @@ class Format:
 
 def _unrounded(number: Any) -> Any:
     """Return an mpmath number as it is; ``mpf(number)`` would round it to the ambient precision."""
-    return number if isinstance(number, mpmath.mpf) else mpmath.mpf(number)
+    if isinstance(number, mpmath.mpf):
+        return number
+    with mpmath.workprec(max(64, number.bit_length()) if isinstance(number, int) else 64):
+        return mpmath.mpf(number)
 
 
 def _round_shift(man: int, shift: int) -> int:

@@ -80,11 +80,13 @@ def build(fmt: Format, arguments: tuple[str, ...], depth: Depth, seed: int = 0) 
     With a ``dy`` every x is taken twice: with dy = 1, and with a seeded dy of random sign,
     significand and exponent, the largest and the smallest values of the format included.
     """
-    exhaustive = fmt.bits <= 16 or depth is Depth.EXHAUSTIVE
-    x = _every_pattern(fmt) if fmt.bits <= 16 else _stratified(fmt, depth, seed)
+    exhaustive = fmt.bits <= 16
+    if depth is Depth.EXHAUSTIVE and not exhaustive:
+        depth = Depth.STANDARD  # a sweep in memory; it says so, and never that it is exhaustive
+    x = _every_pattern(fmt) if exhaustive else _stratified(fmt, depth, seed)
     if x.numel() == 0:
         raise EmptySampleError("sweep: got no inputs, expected at least one.")
-    name = f"{Depth.EXHAUSTIVE if fmt.bits <= 16 else depth}"
+    name = f"{Depth.EXHAUSTIVE if exhaustive else depth}"
     if arguments == ("x",):
         return Sweep(name, fmt, (x,), exhaustive, seed)
     twice = x.repeat_interleave(2)
@@ -94,6 +96,8 @@ def build(fmt: Format, arguments: tuple[str, ...], depth: Depth, seed: int = 0) 
 
 def replay(fmt: Format, patterns: tuple[tuple[int, ...], ...]) -> Sweep:
     """Return a sweep of given inputs only, repeated so that they fill whole vectors and more."""
+    if not patterns:
+        raise EmptySampleError("replay: got no inputs, expected at least one.")
     times = -(-_REPLAY_LENGTH // len(patterns))
     columns = [_from_patterns(fmt, list(column) * times) for column in zip(*patterns, strict=True)]
     return Sweep("replay", fmt, tuple(columns), exhaustive=False, seed=0)
@@ -116,7 +120,7 @@ def _every_pattern(fmt: Format) -> torch.Tensor:
 
 def _stratified(fmt: Format, depth: Depth, seed: int) -> torch.Tensor:
     """Return points of every binade, of the left tail, around every landmark, and the specials."""
-    density = _DENSITIES[(fmt.bits, Depth.STANDARD if depth is Depth.EXHAUSTIVE else depth)]
+    density = _DENSITIES[(fmt.bits, depth)]
     generator = torch.Generator().manual_seed(seed)
     span = 1 << (fmt.precision - 1)
     binades = torch.arange(0, fmt.largest_bits + 1, span)
@@ -159,8 +163,11 @@ def _gradients(fmt: Format, count: int, seed: int) -> torch.Tensor:
     )
     take_spread = torch.rand(count, generator=generator) < 0.25
     magnitude = torch.where(take_spread, spread, near_one).clamp(1, largest)
-    magnitude[:2] = torch.tensor([1, largest])[: magnitude[:2].numel()]
     sign = torch.randint(0, 2, (count,), generator=generator) * 2 - 1
+    # The extremes meet every part of the line (the first x are NaNs), each with both signs.
+    for start, extreme in ((0, 1), (8, largest)):
+        magnitude[start::16] = extreme
+        sign[start::32], sign[start + 16 :: 32] = 1, -1
     random = tensors.from_ordinals(sign * magnitude, fmt)
     one = tensors.from_ordinals(torch.full((count,), fmt.encode(1.0)), fmt)
     return torch.stack([one, random], dim=1).flatten()

@@ -2,13 +2,15 @@
 
 Bin 0 holds errors below ``2^LOWEST`` (exact results among them), the last bin those of
 ``2^HIGHEST`` and more. A quantile read from it is the upper edge of its bin: never an underestimate
-and at most a quarter octave (19 %) above the true one.
+and at most 25 % above the true one.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import torch
+
+from gelu_verify.errors import EmptySampleError
 
 LOWEST = -16
 HIGHEST = 40
@@ -18,12 +20,12 @@ BIN_COUNT = (HIGHEST - LOWEST) * BINS_PER_OCTAVE + 2
 #: The two leading fraction bits of a float64 select the bin within the octave; linear, so the
 #: inner edges are 1, 1.25, 1.5 and 1.75 times a power of two.
 _SHIFT = 50
-_OFFSET = (1023 + LOWEST) * BINS_PER_OCTAVE - 1
+OFFSET = (1023 + LOWEST) * BINS_PER_OCTAVE - 1
 
 
 def bins(error: torch.Tensor) -> torch.Tensor:
     """Return the bin (int64) of every absolute error (float64, finite, not negative)."""
-    return ((error.view(torch.int64) >> _SHIFT) - _OFFSET).clamp_(0, BIN_COUNT - 1)
+    return ((error.view(torch.int64) >> _SHIFT) - OFFSET).clamp_(0, BIN_COUNT - 1)
 
 
 def count(error: torch.Tensor) -> np.ndarray:
@@ -42,5 +44,7 @@ def upper_edge(index: int) -> float:
 def quantile(counts: np.ndarray, fraction: float) -> float:
     """Return an upper bound of the error that ``fraction`` of the elements do not exceed."""
     total = int(counts.sum())
+    if total == 0:
+        raise EmptySampleError("quantile: got no errors, expected at least one.")
     rank = min(total, max(1, int(np.ceil(fraction * total))))
     return upper_edge(int(np.searchsorted(np.cumsum(counts), rank)))

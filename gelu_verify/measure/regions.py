@@ -66,6 +66,8 @@ class Regions:
         for border in (deep, tail, shoulder):
             code += x >= border
         code += x > centre
-        code += x >= identity
+        code += (x >= identity) & (x > centre)
+        # In short formats the zero threshold is also the border of the tail next to it.
+        code[x <= zero] = REGIONS.index(Region.ZERO)
         code[x.abs() < TINY_BELOW] = REGIONS.index(Region.TINY)
         return code

@@ -25,8 +25,8 @@ _UNIT = 2.0**20
 _CLIP = 2.0**24
 _SQUARE_SPLIT = 2.0**8
 _LARGE_SQUARE_UNIT = 2.0**4
-#: Errors of at most 2^24 in units of 2^-20 are below 2^44; this many of them fit in an int64.
-_LARGEST_BATCH = 1 << 18
+#: Errors of at most 2^24 in units of 2^-20 are below 2^44; so many of them fit in an int64.
+LARGEST_BATCH = 1 << 18
 
 
 @dataclass(frozen=True, order=True)
@@ -57,8 +57,12 @@ class Batch:
         return Sample(patterns, int(self.actual[index]), float(self.errors.ulp[index]))
 
     def first_of(self, candidates: torch.Tensor) -> Sample:
-        """Return the candidate (indices, at least one) with the smallest input patterns."""
-        for bits in self.inputs:
+        """Return the candidate (indices, at least one) with the smallest input patterns.
+
+        The same inputs may come twice with different results, from a kernel that is not
+        deterministic: then the smaller result pattern.
+        """
+        for bits in (*self.inputs, self.actual):
             values = bits[candidates]
             candidates = candidates[values == values.min()]
         return self.sample(int(candidates[0]))
@@ -76,14 +80,18 @@ def worse(one: Sample | None, other: Sample | None) -> Sample | None:
     key_one, key_other = _size(one), _size(other)
     if key_one != key_other:
         return one if key_one > key_other else other
-    return min(one, other, key=lambda sample: sample.inputs)
+    return min(one, other, key=_patterns)
 
 
 def earlier(one: Sample | None, other: Sample | None) -> Sample | None:
     """Return the sample with the smaller input patterns."""
     if one is None or other is None:
         return one or other
-    return min(one, other, key=lambda sample: sample.inputs)
+    return min(one, other, key=_patterns)
+
+
+def _patterns(sample: Sample) -> tuple[tuple[int, ...], int]:
+    return sample.inputs, sample.actual
 
 
 def _size(sample: Sample) -> float:
@@ -105,18 +113,32 @@ class RegionSummary:
     )
 
     def add(self, batch: Batch, members: torch.Tensor) -> None:
-        """Add the elements with the given indices (at most ``_LARGEST_BATCH``)."""
-        error = batch.errors.ulp[members]
+        """Add the elements with the given indices (at most ``LARGEST_BATCH``)."""
+        self.add_errors(batch.errors.ulp[members])
+        self.worst = worse(self.worst, batch.worst_of(members))
+
+    def add_errors(self, error: torch.Tensor) -> float:
+        """Add signed errors (N,), N at most ``LARGEST_BATCH``, to all figures but ``worst``.
+
+        Returns the largest absolute error, for which the caller finds the input.
+        """
         size = error.abs()
-        self.count += members.numel()
+        largest = float(size.max())
+        self.count += error.numel()
+        self.histogram += histogram.count(size)
+        if largest <= _SQUARE_SPLIT:
+            # 2^18 integers of at most 2^36 add up below 2^54, and every partial sum is exact in
+            # float64 in any order while it is below 2^53: halves are summed apart.
+            self.signed_sum += _exact_sum(error.mul(_UNIT).round_())
+            self.small_square_sum += _exact_sum(size.square_().mul_(_UNIT).round_())
+            return largest
         self.clipped += int((size > _CLIP).sum())
         self.signed_sum += int(torch.round(error.clamp(-_CLIP, _CLIP) * _UNIT).long().sum())
         square = size.clamp(max=_CLIP).square()
         small = size <= _SQUARE_SPLIT
         self.small_square_sum += int(torch.round(square[small] * _UNIT).long().sum())
         self.large_square_sum += int(torch.round(square[~small] / _LARGE_SQUARE_UNIT).long().sum())
-        self.worst = worse(self.worst, batch.worst_of(members))
-        self.histogram += histogram.count(size)
+        return largest
 
     def merge(self, other: RegionSummary) -> None:
         """Add another summary of the same region."""
@@ -143,6 +165,11 @@ class RegionSummary:
         """The root mean square error, in ULP."""
         total = self.small_square_sum / _UNIT + self.large_square_sum * _LARGE_SQUARE_UNIT
         return float(np.sqrt(total / self.count)) if self.count else float("nan")
+
+
+def _exact_sum(integers: torch.Tensor) -> int:
+    """Return the sum of integral float64 values of at most 2^36, N at most 2^18, exactly."""
+    return sum(int(part.sum()) for part in integers.split(LARGEST_BATCH // 2))
 
 
 @dataclass
@@ -184,7 +211,7 @@ class Summary:
         usable = torch.where(batch.errors.finite, batch.regions, -1)
         for code, region in enumerate(REGIONS):
             members = (usable == code).nonzero().flatten()
-            for part in members.split(_LARGEST_BATCH):
+            for part in members.split(LARGEST_BATCH):
                 if part.numel():
                     self.regions[region].add(batch, part)
         for cls in Class:

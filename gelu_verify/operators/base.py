@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+import math
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import torch
@@ -11,6 +12,21 @@ if TYPE_CHECKING:
     from gelu_verify.reference.exact import Exact
 
 FORMULAS = ("erf", "tanh", "sigmoid")
+
+
+def beside(exact: Any, limit: float, outward: bool) -> Any:
+    """Return ``exact``, moved by 2^-200 of itself if its 200 bits are just those of ``limit``.
+
+    Far out and next to 0 the functions meet x, x/2, dy and dy/2, which they never equal. Those are
+    values or ties of the format: on which side the exact number lies (outward: away from zero)
+    decides what it rounds to, and at a power of two its ULP.
+    """
+    import mpmath
+
+    if limit == 0.0 or not math.isfinite(limit) or exact != limit:
+        return exact
+    with mpmath.workprec(512):
+        return exact * (1 + mpmath.ldexp(1 if outward else -1, -200))
 
 
 class Operator(Protocol):

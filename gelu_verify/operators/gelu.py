@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from gelu_verify.operators.base import beside
 
 if TYPE_CHECKING:
     import torch
@@ -36,7 +38,7 @@ class Gelu:
         from gelu_verify.reference.exact import PreciseExact
 
         xs = inputs[0].double().tolist()
-        values = [oracle.value(formula, x) for x in xs]
+        values = [_beside_limits(oracle.value(formula, x), x) for x in xs]
         # f has the sign of x, and -0 at -0 and -inf.
         return PreciseExact(values, [str(x)[0] == "-" for x in xs], fmt)
 
@@ -50,6 +52,14 @@ class Gelu:
         """Return where the output is 0 for ``x <= -threshold`` or x for ``x >= threshold``."""
         x, got = inputs[0].double(), actual.double()
         return ((x <= -threshold) & (got == 0)) | ((x >= threshold) & (got == x))
+
+
+def _beside_limits(exact: Any, x: float) -> Any:
+    """Keep the exact value off x, below which it lies, and off x/2, above which it does."""
+    import mpmath
+
+    doubled = beside(mpmath.ldexp(exact, 1), x, outward=x > 0)
+    return beside(mpmath.ldexp(doubled, -1), x, outward=False)
 
 
 GELU = Gelu()

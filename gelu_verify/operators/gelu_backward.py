@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from gelu_verify.operators.base import beside
 
 if TYPE_CHECKING:
     import torch
@@ -39,7 +41,7 @@ class GeluBackward:
 
         values, negative = [], []
         for dy, x in zip(*(part.double().tolist() for part in inputs), strict=True):
-            values.append(oracle.gelu_backward(dy, x, formula))
+            values.append(_beside_limits(oracle.gelu_backward(dy, x, formula), dy, x))
             # f' is negative left of its zero, up to -0 at -inf.
             below = x == -math.inf or oracle.value(formula, x, derivative=1, bits=53) < 0
             negative.append((math.copysign(1.0, dy) < 0) != below)
@@ -61,9 +63,9 @@ class GeluBackward:
         elif formula == "tanh":
             c = math.sqrt(2 / math.pi)
             u = c * (size + 0.044715 * size**3)
-            slope = (u < 20.0) * c * (1 + 3 * 0.044715 * size * size)
+            slope = (u < 20.0).double() * c * (1 + 3 * 0.044715 * size * size)
         else:
-            slope = (1.702 * size < 39.0) * (2 * 1.702)
+            slope = (1.702 * size < 39.0).double() * (2 * 1.702)
         return dy.abs() * (1 + (size * slope).nan_to_num(nan=0.0))
 
     def saturated(
@@ -73,6 +75,16 @@ class GeluBackward:
         dy, x = (part.double() for part in inputs)
         got = actual.double()
         return ((x <= -threshold) & (got == 0)) | ((x >= threshold) & (got == dy))
+
+
+def _beside_limits(exact: Any, dy: float, x: float) -> Any:
+    """Keep the exact value off dy, beyond which it lies, and off dy/2, where f' is 1/2 at 0."""
+    import mpmath
+
+    if x == 0.0 or not math.isfinite(x):
+        return exact
+    doubled = beside(mpmath.ldexp(exact, 1), dy, outward=x > 0)
+    return beside(mpmath.ldexp(doubled, -1), dy, outward=True)
 
 
 GELU_BACKWARD = GeluBackward()

@@ -16,6 +16,10 @@ import torch
 from gelu_verify.formats import Format, tensors
 
 
+#: Of the difference only; the values have more, and the ambient precision may have fewer.
+_COMPARE_BITS = 128
+
+
 class Exact(Protocol):
     """Exact values of N elements."""
 
@@ -91,9 +95,10 @@ class PreciseExact:
     def compare(self, got: torch.Tensor, fmt: Format) -> tuple[torch.Tensor, torch.Tensor]:
         """Subtract in mpmath; only the finished error becomes a float."""
         signed, absolute = [], []
-        for g, y in zip(got.tolist(), self._values, strict=True):
-            difference = mpmath.mpf(g) - y
-            signed.append(float(difference / fmt.ulp(y)) if mpmath.isfinite(y) else torch.nan)
-            absolute.append(float(abs(difference)))
+        with mpmath.workprec(_COMPARE_BITS):
+            for g, y in zip(got.tolist(), self._values, strict=True):
+                difference = mpmath.mpf(g) - y
+                signed.append(float(difference / fmt.ulp(y)) if mpmath.isfinite(y) else torch.nan)
+                absolute.append(float(abs(difference)))
         as_tensor = [torch.tensor(part, dtype=torch.float64) for part in (signed, absolute)]
         return as_tensor[0], as_tensor[1]

@@ -1,0 +1,78 @@
+"""Hypothesis strategies, all in one place."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from hypothesis import strategies as st
+
+from gelu_verify.formats import FORMATS, Format
+
+ALL = tuple(FORMATS)
+BELOW_FP64 = tuple(name for name in FORMATS if name != "fp64")
+SHORT = tuple(name for name, fmt in FORMATS.items() if fmt.bits <= 16)
+
+
+def formats(names: tuple[str, ...] = ALL) -> st.SearchStrategy[Format]:
+    """Formats by name."""
+    return st.sampled_from([FORMATS[name] for name in names])
+
+
+def patterns(fmt: Format) -> st.SearchStrategy[int]:
+    """Bit patterns, NaN and infinity included; borders of binades more often."""
+    border = st.integers(0, (1 << (fmt.bits - fmt.precision)) - 1).map(
+        lambda field: field << (fmt.precision - 1)
+    )
+    near = st.tuples(border, st.integers(-2, 2), st.booleans()).map(
+        lambda t: (t[0] + t[1]) % fmt.sign_bit | (fmt.sign_bit if t[2] else 0)
+    )
+    return st.one_of(st.integers(0, (1 << fmt.bits) - 1), near)
+
+
+def finite_patterns(fmt: Format) -> st.SearchStrategy[int]:
+    """Bit patterns of finite values."""
+    return patterns(fmt).filter(lambda bits: bits & (fmt.sign_bit - 1) <= fmt.largest_bits)
+
+
+def finite_values(fmt: Format) -> st.SearchStrategy[float]:
+    """Finite values of a format."""
+    return finite_patterns(fmt).map(fmt.decode)
+
+
+@st.composite
+def rationals_near_boundaries(draw: st.DrawFn, fmt: Format) -> Fraction:
+    """Rationals on, or a hair beside, a value of the format or the middle of two neighbours."""
+    magnitude = draw(finite_patterns(fmt)) & (fmt.sign_bit - 1)
+    value = Fraction(fmt.decode(magnitude))
+    above = Fraction(fmt.decode(min(magnitude + 1, fmt.largest_bits)))
+    middle = draw(st.sampled_from([value, (value + above) / 2]))
+    beside = draw(st.sampled_from([0, 1, -1])) * Fraction(1, 2 ** draw(st.integers(60, 400)))
+    sign = draw(st.sampled_from([1, -1]))
+    return sign * middle * (1 + beside)
+
+
+@st.composite
+def float64s_for(draw: st.DrawFn, fmt: Format) -> float:
+    """Float64 values that round to a shorter format with difficulty: ties and their neighbours."""
+    magnitude = draw(finite_patterns(fmt)) & (fmt.sign_bit - 1)
+    value = fmt.decode(magnitude)
+    above = fmt.decode(min(magnitude + 1, fmt.largest_bits))
+    point = draw(st.sampled_from([value, (value + above) / 2, value * 1.0625, value / 1024]))
+    point = draw(
+        st.sampled_from([point, math.nextafter(point, math.inf), math.nextafter(point, 0)])
+    )
+    return math.copysign(point, draw(st.sampled_from([1.0, -1.0])))
+
+
+def any_float64() -> st.SearchStrategy[float]:
+    """All of float64."""
+    return st.floats(width=64)
+
+
+def chunkings(count: int) -> st.SearchStrategy[list[list[int]]]:
+    """Ways to cut ``range(count)`` into non-empty chunks, in any order of elements and chunks."""
+    cuts = st.lists(st.integers(1, count - 1), unique=True, max_size=8).map(sorted)
+    return st.tuples(st.permutations(range(count)), cuts).map(
+        lambda t: [t[0][a:b] for a, b in zip([0, *t[1]], [*t[1], count], strict=True)]
+    )
