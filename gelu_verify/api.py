@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from gelu_verify import session
+from gelu_verify.errors import UsageError
 from gelu_verify.job import Job, plan
 from gelu_verify.kernels.isolation import Limits
 from gelu_verify.kernels.spec import KernelSpec
@@ -49,10 +52,24 @@ def check(
 
 
 def _plan_function(kernel: Callable[..., Any], options: dict[str, Any]) -> list[Job]:
-    name = getattr(kernel, "__qualname__", type(kernel).__name__)
-    target = f"{getattr(kernel, '__module__', '__main__')}:{name.split('.')[-1].strip('<>')}"
-    spec = KernelSpec(name=name, target=target)
-    return [job.model_copy(update={"spec": spec}) for job in plan(target, **options)]
+    if not callable(kernel):
+        got = type(kernel).__name__
+        raise UsageError(f"kernel: got {got}, expected a function of torch tensors or a name.")
+    name = str(getattr(kernel, "__qualname__", type(kernel).__name__))
+    operator = "gelu_backward" if name.endswith("backward") else "gelu"
+    spec = KernelSpec(name=name, target=_importable(kernel, name), operator=operator)
+    return plan(spec, **options)
+
+
+def _importable(kernel: Callable[..., Any], name: str) -> str:
+    """Return the name under which the command line finds a function, with ``<`` if it cannot."""
+    module = getattr(kernel, "__module__", None)
+    if not inspect.isfunction(kernel):
+        return f"<{type(kernel).__name__}>"
+    if module == "__main__":
+        main = getattr(sys.modules["__main__"], "__file__", None)
+        return f"{main}:{name}" if main else f"<__main__>:{name}"
+    return f"{module}:{name}"
 
 
 def _quiet(_index: int, _check: str) -> None:

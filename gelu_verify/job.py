@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from gelu_verify import contracts, formats
 from gelu_verify.contracts import Contract
-from gelu_verify.errors import UsageError
+from gelu_verify.errors import UsageError, unknown_name
 from gelu_verify.kernels import registry
 from gelu_verify.kernels.spec import KernelSpec
 from gelu_verify.operators import get as get_operator
@@ -17,6 +19,7 @@ from gelu_verify.records import KernelResult, Status
 
 DEVICES = ("cpu", "cuda")
 DEPTHS = ("quick", "standard", "exhaustive")
+_LARGEST_SEED = 2**63 - 2  # the sweep uses seed + 1 too
 
 
 class Job(BaseModel):
@@ -33,13 +36,16 @@ class Job(BaseModel):
     depth: str = "standard"
     seed: int = 0
     via: str | None = Field(None, description="autograd: the backward of a differentiable kernel")
+    census: str | None = Field(
+        None, description="what a campaign over all inputs found, as exhaustive.transport writes it"
+    )
     replay: tuple[tuple[int, ...], ...] = Field(
         (), description="input patterns to run instead of the sweep, one per argument each"
     )
 
 
 def plan(
-    kernel: str,
+    kernel: str | KernelSpec,
     *,
     operator: str | None = None,
     formula: str | None = None,
@@ -56,15 +62,23 @@ def plan(
     decimals, ``dy,x`` for two) only the operator with that many arguments runs, on those inputs.
     Raises :class:`UsageError` for any name that is not known.
     """
-    spec = registry.find(kernel)
+    spec = registry.find(kernel) if isinstance(kernel, str) else kernel
     chosen = get_operator(operator or spec.operator).name
     function = require_formula(formula or spec.formula)
     promise = contracts.get(contract or spec.contract)
-    names = tuple(formats.get(name).name for name in format_names or spec.formats)
-    if device.split(":", maxsplit=1)[0] not in DEVICES:
-        raise UsageError(f"device: got {device!r}, expected cpu, cuda or cuda:N.")
+    wanted = (name.strip() for name in format_names or spec.formats)
+    names = tuple(dict.fromkeys(formats.get(name).name for name in wanted))
+    if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", device):
+        raise unknown_name("device", device, (*DEVICES, "cuda:N"))
     if depth not in DEPTHS:
-        raise UsageError(f"sweep: got {depth!r}, expected one of {', '.join(DEPTHS)}.")
+        raise unknown_name("sweep", depth, DEPTHS)
+    if not 0 <= seed <= _LARGEST_SEED:
+        raise UsageError(f"seed: got {seed}, expected a number from 0 to 2^63 - 2.")
+    if depth == "exhaustive" and "fp64" in format_names:
+        raise UsageError(
+            "sweep: got exhaustive for fp64, expected a format of at most 32 bits. "
+            "Use standard, or gelu-verify hunt."
+        )
     jobs = []
     for name in names:
         job = Job(
@@ -74,7 +88,7 @@ def plan(
             format=name,
             contract=promise,
             device=device,
-            depth=depth,
+            depth="standard" if name == "fp64" and depth == "exhaustive" else depth,
             seed=seed,
         )
         jobs.append(job)
@@ -109,15 +123,23 @@ def blank(job: Job) -> KernelResult:
     )
 
 
-def reproduce(job: Job, bits: tuple[str, ...] = ()) -> str:
-    """Return the command line that runs a job again, on one input if its patterns are given."""
-    parts = ["gelu-verify", "check", job.spec.name]
+def reproduce(job: Job, inputs: Sequence[Sequence[str]] = ()) -> str | None:
+    """Return the command line that runs a job again, on inputs alone if there are any.
+
+    inputs: bit patterns, one for each argument. None for a function that no name leads to.
+    """
+    kernel = job.spec.name if job.spec.registered else job.spec.target
+    if "<" in kernel:
+        return None
+    parts = ["gelu-verify", "check", kernel]
     parts += ["--operator", "gelu" if job.via else job.operator, "--formula", job.formula]
     parts += ["--format", job.format, "--contract", job.contract.name]
     if job.device != "cpu":
         parts += ["--device", job.device]
     if job.depth != "standard":
         parts += ["--sweep", job.depth]
-    if bits:
-        parts += ["--input", ",".join(bits)]
+    if job.seed:
+        parts += ["--seed", str(job.seed)]
+    for patterns in inputs:
+        parts += ["--input", ",".join(patterns)]
     return shlex.join(parts)

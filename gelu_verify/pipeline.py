@@ -20,9 +20,10 @@ from gelu_verify.job import Job, blank
 from gelu_verify.kernels import canary, loading
 from gelu_verify.kernels.subject import (
     KernelFailure,
+    ResultFault,
     Subject,
+    declines_format,
     differentiable,
-    is_refusal,
     through_autograd,
 )
 from gelu_verify.known_issues import apply_known_issues
@@ -76,6 +77,11 @@ def _subject(job: Job, function: Callable[..., Any] | None) -> Subject | None:
         raise UnavailableError(
             f"device: got {job.device}, expected a machine with a CUDA device. Use --device cpu."
         )
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise UnavailableError(
+            f"device: got {job.device}, expected one of {torch.cuda.device_count()}: "
+            f"cuda:0 to cuda:{torch.cuda.device_count() - 1}."
+        )
     if device.type not in job.spec.devices:
         raise UnavailableError(
             f"device: got {job.device}, kernel {job.spec.name} declares "
@@ -83,7 +89,10 @@ def _subject(job: Job, function: Callable[..., Any] | None) -> Subject | None:
         )
     operator = operators.get(job.operator)
     called_as = operators.get("gelu") if job.via else operator
-    function = function or loading.load(job.spec, called_as.arguments)
+    if function is None:
+        function = loading.load(job.spec, called_as.arguments)
+    else:
+        loading.require_signature(function, job.spec.name, called_as.arguments)
     subject = Subject(
         job.spec.name, operator, job.formula, formats.get(job.format), device, function, job.via
     )
@@ -134,13 +143,12 @@ def _with(
 
 def _stopped(result: KernelResult, case: Case, check: str, error: KernelFailure) -> KernelResult:
     """Return the result of a kernel that raised: unavailable if it declined, else crashed."""
-    if result.accuracy is None and is_refusal(error) and "kernel result" not in str(error):
+    if result.accuracy is None and declines_format(error):
         return unavailable(result, f"the kernel does not take {case.subject.fmt.name}: {error}")
     finding = case.finding(check, FindingStatus.FAILED, str(error))
-    wrong_kind = "kernel result" in str(error)
     return result.model_copy(
         update={
-            "status": Status.FAILED if wrong_kind else Status.CRASHED,
+            "status": Status.FAILED if isinstance(error, ResultFault) else Status.CRASHED,
             "findings": (*result.findings, finding),
         }
     )
@@ -154,4 +162,5 @@ def _concluded(result: KernelResult, job: Job) -> KernelResult:
         status = Status.FAILED
     elif FindingStatus.KNOWN_ISSUE in found:
         status = Status.KNOWN_ISSUE
-    return result.model_copy(update={"findings": findings, "status": status})
+    # Built anew, not copied: a result that holds without evidence must not come into being.
+    return KernelResult(**dict(result) | {"findings": findings, "status": status})

@@ -99,6 +99,22 @@ class AllowanceUse(Record):
     worst: Point
 
 
+class BinadeMaximum(Record):
+    """The largest error of one binade of x; 0 where every error is below 2^-21 ULP."""
+
+    sign: Literal["+", "-"]
+    exponent: int = Field(description="x is in [2^exponent, 2^(exponent+1)); -127: subnormal")
+    max_error_ulp: float
+
+
+class Reversals(Record):
+    """Neighbouring inputs whose results are out of order, where the function is monotone."""
+
+    count: int
+    broken: int = Field(description="of these, by more than the contract permits")
+    worst: Point | None = Field(description="its error is the size of the step back, in ULP")
+
+
 class Accuracy(Record):
     """How far the kernel is from the exact values, over one sweep."""
 
@@ -122,6 +138,10 @@ class Accuracy(Record):
     classes: tuple[ClassCount, ...]
     allowances: tuple[AllowanceUse, ...]
     reference: str = Field(description="where the exact values come from, with their bound")
+    binades: tuple[BinadeMaximum, ...] = Field((), description="from an exhaustive sweep of fp32")
+    reversals: Reversals | None = Field(None, description="from an exhaustive sweep of fp32")
+    nan_inputs: int = 0
+    infinite_inputs: int = 0
 
 
 FoundName = Literal["erf", "tanh", "sigmoid", "other", "ambiguous"]
@@ -246,9 +266,9 @@ class Results(Record):
         if self.exit_status == 0:
             return self
         lines = [
-            f"{k.label} {k.operator} {k.format}: {k.status.value}: {message}"
+            f"{k.label} {k.operator} {k.format}: {k.status.value}: {finding.message}"
             for k in self.kernels
             if not k.status.holds
-            for message in [f.message for f in k.failures] or ["nothing could be checked"]
+            for finding in k.failures or k.findings
         ]
-        raise ContractBroken("\n".join(lines))
+        raise ContractBroken("\n".join(lines) or "nothing could be checked: no result at all")

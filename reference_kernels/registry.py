@@ -61,6 +61,7 @@ KERNELS: tuple[KernelSpec, ...] = (
             summary="GELU(+inf) is NaN where oneDNN runs with AVX-512",
             versions=">=2.11,<2.15",
             instruction_sets=("AVX512",),
+            inputs=("inf",),
         ),
     ),
     _torch("torch-tanh", "gelu_tanh", "tanh", "torch.nn.functional.gelu, approximate='tanh'"),

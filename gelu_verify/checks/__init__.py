@@ -32,4 +32,4 @@ CHECKS: dict[str, Check] = {
 }
 
 #: Those that say something about single inputs.
-REPLAYED = ("accuracy", "special_values", "routes")
+REPLAYED = ("accuracy", "special_values", "invariants", "routes")

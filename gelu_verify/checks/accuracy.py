@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from gelu_verify.checks.case import Case, Outcome
@@ -33,6 +35,12 @@ def run(case: Case) -> Outcome:
     summary.add(case.batch)
     tally = tallied(case, case.contract)
     outcome = Outcome()
+    if summary.total().count == 0 and tally.broken:
+        # No figure without a number, but a verdict all the same.
+        message = f"none of {summary.finite_inputs:,} finite inputs gives a finite result"
+        finding = case.finding("accuracy", FindingStatus.FAILED, message, tally.first)
+        outcome.findings.append(finding)
+        return outcome
     outcome.fields["accuracy"] = as_record(case, summary, tally)
     outcome.fields["tightest"] = tightest(case)
     if tally.broken and tally.worst is not None:
@@ -57,11 +65,13 @@ def _failure_message(case: Case, tally: Tally, best: Tightest) -> str:
     assert tally.worst is not None
     point = case.point(tally.worst)
     would = best.contract or "no built-in contract"
+    size = abs(tally.worst.error_ulp)
+    worst = "worst" if math.isnan(size) else f"worst {figure(size)} ULP"
     kind = Class(int(case.elements.errors.classes[_index_of(case, tally)])).label
     suffix = "" if kind == "none" else f" ({kind})"
     return (
         f"{tally.broken:,} of {case.batch.regions.numel():,} inputs break {case.contract.name}; "
-        f"worst {figure(abs(tally.worst.error_ulp))} ULP{suffix}: "
+        f"{worst}{suffix}: "
         f"got {point.actual}, exact {point.exact}; {would} would pass"
     )
 

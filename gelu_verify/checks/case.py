@@ -83,18 +83,28 @@ class Case:
         s = self.subject
         return describe.point(sample, s.operator, s.formula, s.fmt)
 
-    def reproduce(self, point: Point | None = None) -> str:
+    def reproduce(self, *points: Point) -> str | None:
         """Return the command line that shows a finding again."""
-        return reproduce(self.job, tuple(point.bits.values()) if point else ())
+        return reproduce(self.job, [tuple(point.bits.values()) for point in points])
 
     def finding(
-        self, check: str, status: FindingStatus, message: str, sample: Sample | None = None
+        self,
+        check: str,
+        status: FindingStatus,
+        message: str,
+        sample: Sample | None = None,
+        other: Sample | None = None,
     ) -> Finding:
-        """Build a finding; one that failed carries its input and how to see it again."""
+        """Build a finding; one that failed carries its input and how to see it again.
+
+        other: a second element without which the fault of ``sample`` does not show.
+        """
         point = self.point(sample) if sample else None
         shown = describe.inputs(point) if point else None
         failed = status is FindingStatus.FAILED
-        reproduce = self.reproduce(point) if failed else None
+        points = [self.point(other)] if other else []
+        points += [point] if point else []
+        reproduce = self.reproduce(*points) if failed else None
         return Finding(
             check=check, status=status, message=message, input=shown, reproduce=reproduce
         )

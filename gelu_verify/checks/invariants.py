@@ -10,36 +10,39 @@ from __future__ import annotations
 import torch
 
 from gelu_verify.checks.case import Case, Outcome
-from gelu_verify.contracts import AllowanceKind
-from gelu_verify.judge import Elements
+from gelu_verify.judge import Elements, permitted
 from gelu_verify.measure.summary import Batch
 from gelu_verify.records import FindingStatus
 from gelu_verify.reference.oracle import minimum
-
-#: Greatest distance between two formulas that may stand in for each other (tanh for erf).
-_METHOD_GAP = 4.8e-4
 
 
 def run(case: Case) -> Outcome:
     """Check the invariants on the sweep, in ascending x."""
     outcome = Outcome()
     finite = torch.isfinite(case.elements.x)
+    if not finite.any():
+        return outcome
     elements = case.elements.select(finite)
+    if case.job.replay:
+        elements = elements.select(torch.argsort(elements.x, stable=True))
     batch = case.as_batch(elements)
     _report(case, outcome, batch, _not_finite(elements), "finite input gives a non-finite result")
-    if case.subject.operator.name == "gelu":
-        usable = torch.isfinite(elements.actual.double())
+    usable = torch.isfinite(elements.actual.double())
+    if case.subject.operator.name == "gelu" and usable.any():
         elements = elements.select(usable)
         batch = case.as_batch(elements)
-        slack = _slack(case, elements)
+        slack = permitted(case.contract, elements)
         for message, broken in (
             ("sign of the result is not the sign of x", _wrong_sign(elements)),
             ("result exceeds max(x, 0)", _above(elements, slack)),
             ("result is below the minimum of the formula", _below(case, elements, slack)),
-            ("not monotone", _reversed(case, elements, slack)),
-            ("flat where the exact value moves", _flat(elements, slack)),
         ):
             _report(case, outcome, batch, broken, message)
+        for message, (broken, others) in (
+            ("not monotone", _reversed(case, elements, slack)),
+            ("flat where the exact value moves", _flat(case, elements, slack)),
+        ):
+            _report(case, outcome, batch, broken, message, others)
     if not outcome.findings:
         names = "finite"
         if case.subject.operator.name == "gelu":
@@ -49,34 +52,32 @@ def run(case: Case) -> Outcome:
     return outcome
 
 
-def _report(case: Case, outcome: Outcome, batch: Batch, broken: torch.Tensor, message: str) -> None:
+def _report(
+    case: Case,
+    outcome: Outcome,
+    batch: Batch,
+    broken: torch.Tensor,
+    message: str,
+    others: torch.Tensor | None = None,
+) -> None:
+    """Add a finding on the worst broken element; ``others`` has the index it was compared with."""
     indices = broken.nonzero().flatten()
     if indices.numel() == 0:
         return
     sample = batch.worst_of(indices)
+    other = None
+    if others is not None:
+        here = torch.stack(
+            [
+                bits[indices] == pattern
+                for bits, pattern in zip(batch.inputs, sample.inputs, strict=True)
+            ]
+        ).all(0)
+        other = batch.sample(int(others[indices[here.nonzero()[0]]]))
     point = case.point(sample)
     text = f"{message} at {indices.numel():,} inputs, as got {point.actual} for exact {point.exact}"
-    outcome.findings.append(case.finding("invariants", FindingStatus.FAILED, text, sample))
-
-
-def _slack(case: Case, elements: Elements) -> torch.Tensor:
-    """Return the largest error the contract permits at each element, absolute, float64 (N,)."""
-    contract = case.contract
-    # A correctly rounded function is monotone without any slack.
-    limit = 0.0 if contract.max_error_ulp <= 0.5 else contract.max_error_ulp
-    slack = limit * elements.errors.ulp_size
-    cancellation = contract.allowance(AllowanceKind.CANCELLATION)
-    if cancellation:
-        unit = elements.fmt.arithmetic_unit * cancellation.factor
-        lost = elements.operator.cancellation(elements.inputs, elements.formula) * unit
-        slack = torch.maximum(slack, lost)
-    if contract.allowance(AllowanceKind.APPROXIMATION):
-        slack = slack + _METHOD_GAP
-    guard = contract.allowance(AllowanceKind.GUARD)
-    if guard:
-        beyond = elements.operator.saturated(elements.inputs, elements.actual, guard.threshold)
-        slack = torch.where(beyond, slack + elements.errors.absolute, slack)
-    return slack
+    finding = case.finding("invariants", FindingStatus.FAILED, text, sample, other)
+    outcome.findings.append(finding)
 
 
 def _not_finite(elements: Elements) -> torch.Tensor:
@@ -98,8 +99,12 @@ def _below(case: Case, elements: Elements, slack: torch.Tensor) -> torch.Tensor:
     return ~(elements.actual.double() >= lowest - rounding - slack)
 
 
-def _reversed(case: Case, elements: Elements, slack: torch.Tensor) -> torch.Tensor:
-    """Return the elements whose result steps back from the one before by more than the slack."""
+def _reversed(
+    case: Case, elements: Elements, slack: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the elements whose result steps back from the one before by more than the slack, and
+    the index of the one before.
+    """
     turning = float(minimum(case.subject.formula)[0])
     x, got = elements.x, elements.actual.double()
     rise = got[1:] - got[:-1]
@@ -107,19 +112,26 @@ def _reversed(case: Case, elements: Elements, slack: torch.Tensor) -> torch.Tens
     rising = x[:-1] >= turning
     backwards = torch.where(falling, rise, torch.where(rising, -rise, torch.zeros_like(rise)))
     broken = backwards > slack[1:] + slack[:-1]
-    return torch.cat([torch.zeros(1, dtype=torch.bool), broken])
+    before = torch.arange(-1, got.numel() - 1).clamp(min=0)
+    return torch.cat([torch.zeros(1, dtype=torch.bool), broken]), before
 
 
-def _flat(elements: Elements, slack: torch.Tensor) -> torch.Tensor:
+def _flat(case: Case, elements: Elements, slack: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the last element of every run of equal results over which the exact value moves by
-    more than an ULP beyond what the errors permitted at both ends explain.
+    more than an ULP beyond what the errors permitted at both ends explain, and the index of the
+    first element of its run. A run starts no further left than where the exact value becomes 0:
+    it moves no more there, and the permitted |x|·u grows without end.
     """
     got = elements.actual.double()
-    starts = torch.cat([torch.ones(1, dtype=torch.bool), got[1:] != got[:-1]]).nonzero().flatten()
+    new = torch.cat([torch.ones(1, dtype=torch.bool), got[1:] != got[:-1]])
+    left = int((elements.x < case.regions.zero_threshold).sum())
+    if left < got.numel():
+        new[left] = True
+    starts = new.nonzero().flatten()
     ends = torch.cat([starts[1:] - 1, torch.tensor([got.numel() - 1])])
     exact = got - elements.errors.ulp * elements.errors.ulp_size
     moved = (exact[ends] - exact[starts]).abs()
     unit = torch.maximum(elements.errors.ulp_size[starts], elements.errors.ulp_size[ends])
     broken = torch.zeros(got.numel(), dtype=torch.bool)
     broken[ends[moved > slack[starts] + slack[ends] + unit]] = True
-    return broken
+    return broken, torch.repeat_interleave(starts, ends - starts + 1)

@@ -28,8 +28,10 @@ def run(case: Case) -> Outcome:
     if not torch.isfinite(case.elements.x).any():
         return outcome
     same = []
+    sizes = {route.values_per_call for route in ROUTES}
+    points = {size: _points(case, _CALLS * size or _POINTS) for size in sizes}
     for route in ROUTES:
-        status, message, sample = _one(case, route)
+        status, message, sample = _one(case, route, points[route.values_per_call])
         if status is FindingStatus.PASSED:
             same.append(route.name)
         else:
@@ -48,11 +50,8 @@ def _points(case: Case, count: int) -> Elements:
     return case.elements.select(finite[picks])
 
 
-def _one(case: Case, route: Route) -> tuple[FindingStatus, str, Sample | None]:
+def _one(case: Case, route: Route, points: Elements) -> tuple[FindingStatus, str, Sample | None]:
     """Return ``(status, message, sample)`` of one route."""
-    calls = route.values_per_call
-    count = _POINTS if calls == 0 else _CALLS * calls
-    points = _points(case, count)
     try:
         members, result = _through(case, route, points)
     except KernelFailure as error:
@@ -103,5 +102,6 @@ def _through(case: Case, route: Route, points: Elements) -> tuple[torch.Tensor, 
         result = case.subject.call(*arguments)
         require_like(result, arguments[-1].shape, case.subject.dtype)
         indices.append(labels.reshape(-1))
-        results.append(result.detach().cpu().reshape(-1))
+        # A copy: the next call may write into the same buffer.
+        results.append(result.detach().to("cpu", copy=True).reshape(-1))
     return torch.cat(indices), torch.cat(results)

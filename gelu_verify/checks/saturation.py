@@ -32,7 +32,11 @@ class _Edge:
 
 def run(case: Case) -> Outcome:
     """Find both thresholds on the sweep, refine them between its points, and state the cost."""
-    elements = case.elements.select(torch.isfinite(case.elements.x))
+    chosen = torch.isfinite(case.elements.x)
+    if case.subject.operator.derivative:
+        # Any other dy moves the point at which dy·f'(x) becomes 0.
+        chosen &= case.elements.inputs[0].double() == 1.0
+    elements = case.elements.select(chosen)
     zero = _edge(case, elements, side=-1)
     identity = _edge(case, elements, side=+1)
     record = Saturation(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import torch
@@ -18,7 +19,8 @@ from gelu_verify.contracts import MinusInfinity, ZeroSign
 from gelu_verify.formats import tensors
 from gelu_verify.inputs import layouts
 from gelu_verify.inputs.special import special_bits
-from gelu_verify.kernels.subject import KernelFailure, is_refusal, require_like
+from gelu_verify.job import reproduce
+from gelu_verify.kernels.subject import KernelFailure, require_like
 from gelu_verify.records import FindingStatus, SpecialValue
 
 #: Below, at and above the vector widths of SSE to AVX-512 and a warp.
@@ -67,16 +69,15 @@ def _calls(case: Case, patterns: list[int]) -> Iterator[tuple[str, list[int], li
         route = by_name[name]
         if route.values_per_call == 1:
             for index in range(count):
-                yield name, [index], _call(case, route.layout(values[index : index + 1]))
+                with suppress(KernelFailure):
+                    yield name, [index], _call(case, route.layout(values[index : index + 1]))
             continue
         shaped = route.layout(values[order])
         repeats = shaped.numel() // len(order)
         try:
             results = _call(case, shaped)
-        except KernelFailure as error:
-            if is_refusal(error):
-                continue  # the routes check reports what a kernel declines
-            raise
+        except KernelFailure:
+            continue  # the routes check reports the layouts a kernel declines or fails on
         yield name, [i for i in order for _ in range(max(1, repeats))][: len(results)], results
 
 
@@ -113,10 +114,10 @@ def _judge_one(case: Case, pattern: int, seen: _Seen, outcome: Outcome) -> Speci
             )
             shown = f"x = {describe.value(x, fmt)} ({describe.bits(pattern, fmt)})"
             one = describe.bits(fmt.encode(1.0), fmt)
-            replay = describe.bits(pattern, fmt)
-            replay = f"{one},{replay}" if subject.operator.derivative else replay
+            bits = describe.bits(pattern, fmt)
+            replay = (one, bits) if subject.operator.derivative else (bits,)
             found = case.finding("special_values", FindingStatus.FAILED, message)
-            line = f"{case.reproduce()} --input {replay}"
+            line = reproduce(case.job, [replay])
             outcome.findings.append(found.model_copy(update={"input": shown, "reproduce": line}))
     return SpecialValue(
         input=f"{describe.value(x, fmt)} ({describe.bits(pattern, fmt)})",
@@ -177,7 +178,7 @@ def _breaks(case: Case, pattern: int, result: int) -> bool:
     fmt = case.subject.fmt
 
     def tensor(bits: int) -> torch.Tensor:
-        signed = bits - (1 << 64) if fmt.bits == 64 and bits >> 63 else bits
+        signed = bits - (1 << 64) if fmt.bits == 64 and bits >= 1 << 63 else bits
         return tensors.from_bits(torch.tensor([signed]), fmt)
 
     x = tensor(pattern)

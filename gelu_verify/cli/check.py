@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -54,7 +56,10 @@ def command(
         bool, typer.Option("--all", help="Check every registered kernel this machine can run.")
     ] = False,
     timeout: Annotated[
-        float, typer.Option(min=0.1, help="Seconds a single check may take before it is ended.")
+        float,
+        typer.Option(
+            min=0.1, help="Seconds the kernel may take in a single check before it is ended."
+        ),
     ] = 60.0,
     in_process: Annotated[
         bool,
@@ -64,7 +69,7 @@ def command(
         Path | None, typer.Option(help="Write the results to this file (- for stdout).")
     ] = None,
     markdown: Annotated[
-        Path | None, typer.Option(help="Write a summary in Markdown to this file.")
+        Path | None, typer.Option(help="Write a summary in Markdown to this file (- for stdout).")
     ] = None,
 ) -> None:
     """Check kernels: formula, accuracy, special values, saturation, invariants, routes.
@@ -79,9 +84,14 @@ def command(
     from gelu_verify.kernels.registry import registered
     from gelu_verify.report import files
 
+    if all_registered and kernels:
+        raise UsageError(f"kernel: got {kernels[0]} and --all, expected one of them. Drop one.")
     names = list(registered()) if all_registered else kernels or []
     if not names:
         raise UsageError("kernel: got none, expected at least one. Name one, or give --all.")
+    if json is not None and json == markdown:
+        raise UsageError(f"output: got {json} for --json and --markdown, expected two files.")
+    limits = Limits.default(timeout)
     for path in (json, markdown):
         files.require_writable(path)
     jobs = [
@@ -106,11 +116,13 @@ def command(
         )
     with progress.bar(jobs) as on_check:
         if in_process:
-            results = session.run_here(jobs, on_check)
+            # What a kernel prints must not get between the lines of JSON.
+            with contextlib.redirect_stdout(sys.stderr):
+                results = session.run_here(jobs, on_check)
         else:
-            results = session.run(jobs, Limits.default(timeout), on_check)
+            results = session.run(jobs, limits, on_check)
     files.write(results, json, markdown)
-    if str(json) != "-":
+    if files.STDOUT not in (str(json), str(markdown)):
         from gelu_verify.report import terminal
 
         terminal.show(terminal.console(), results)

@@ -20,7 +20,7 @@ def bar(jobs: list[Job]) -> Iterator[OnCheck]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     progress = Progress(
-        TextColumn("{task.description:<50.50}"),
+        TextColumn("{task.description:<50.50}", markup=False),
         BarColumn(bar_width=24),
         TextColumn("{task.percentage:>3.0f} %"),
         TimeElapsedColumn(),

@@ -22,7 +22,7 @@ from typing import IO, Any
 
 import psutil
 
-from gelu_verify.errors import GeluVerifyError
+from gelu_verify.errors import GeluVerifyError, UsageError
 from gelu_verify.job import Job, blank, reproduce
 from gelu_verify.records import Finding, FindingStatus, KernelResult, Status
 
@@ -30,12 +30,17 @@ from gelu_verify.records import Finding, FindingStatus, KernelResult, Status
 OnCheck = Callable[[int, str], None]
 
 _POLL_SECONDS = 0.1
+#: Starting Python and importing torch may take this long, whatever the limit on a check.
+_START_UP_SECONDS = 120.0
 _GIB = 1 << 30
+_WORKER = "gelu_verify.kernels.worker"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """seconds: wall time a single check may take. memory: bytes the child may hold resident."""
+    """seconds: time the kernel may take in a single check, its import included; the harness's own
+    work does not count. memory: bytes the child may hold resident.
+    """
 
     seconds: float = 60.0
     memory: int = 16 * _GIB
@@ -43,6 +48,8 @@ class Limits:
     @classmethod
     def default(cls, seconds: float = 60.0) -> Limits:
         """Return limits that leave this machine a quarter of what is free now, 16 GiB at most."""
+        if not seconds > 0:
+            raise UsageError(f"timeout: got {seconds}, expected seconds above 0.")
         return cls(seconds, min(16 * _GIB, int(psutil.virtual_memory().available * 0.75)))
 
 
@@ -81,8 +88,11 @@ def _spawn(jobs: list[Job], stderr: IO[str]) -> subprocess.Popen[str]:
     if jobs[0].device == "cpu":
         # Triton kernels run on a CPU only in its interpreter, which must be chosen at import.
         environment["TRITON_INTERPRET"] = "1"
+    # The child finds modules where this process does: with ``-m`` a file of the user's called
+    # types.py or queue.py in the current folder would stand before the standard library's.
+    program = f"import sys; sys.path[:] = {sys.path!r}; from {_WORKER} import main; main()"
     child = subprocess.Popen(
-        [sys.executable, "-m", "gelu_verify.kernels.worker"],
+        [sys.executable, "-P", "-c", program],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=stderr,
@@ -111,7 +121,9 @@ class _Listener:
         self.partial, self.check = blank(jobs[0]), "start-up"
         self.child = _spawn(jobs, stderr)
         self.events: queue.Queue[dict[str, Any] | None] = queue.Queue()
-        threading.Thread(target=_read, args=(self.child, self.events), daemon=True).start()
+        self.reader = threading.Thread(target=_read, args=(self.child, self.events), daemon=True)
+        self.reader.start()
+        self.spent = 0.0
 
     def listen(self, outcome: Outcome) -> int:
         """Add the child's results to ``outcome`` and return how many jobs it dealt with."""
@@ -121,10 +133,15 @@ class _Listener:
                 try:
                     event = self.events.get(timeout=_POLL_SECONDS)
                 except queue.Empty:
-                    reason = _over_limit(self.child, self.limits, time.monotonic() - heard)
-                    if reason is None:
+                    reason = self._over_limit(self.spent + time.monotonic() - heard)
+                    if reason is not None:
+                        return self._stopped(outcome, *reason)
+                    if not _has_ended(self.child):
                         continue
-                    return self._stopped(outcome, *reason)
+                    # Something the kernel started may hold the pipe open for ever.
+                    self.reader.join(_POLL_SECONDS)
+                    event = None if self.events.empty() else self.events.get()
+                self._count(event, time.monotonic() - heard)
                 heard = time.monotonic()
                 if event is None:
                     death = _death(self.child, self.stderr)
@@ -134,7 +151,16 @@ class _Listener:
             _kill(self.child)
         return self.finished
 
+    def _count(self, event: dict[str, Any] | None, seconds: float) -> None:
+        """Charge the time before an event to the kernel, unless the event says it was not."""
+        if event is None or event["event"] in ("busy", "own"):
+            self.spent += seconds if event is None or event["event"] == "busy" else 0.0
+        else:
+            self.spent = 0.0
+
     def _handle(self, event: dict[str, Any], outcome: Outcome) -> None:
+        if event["event"] in ("busy", "own"):
+            return
         if event["event"] == "error":
             raise WorkerError(event["message"], event["exit_status"])
         if event["event"] == "check":
@@ -148,6 +174,23 @@ class _Listener:
         self.finished += 1
         if self.finished < len(self.jobs):
             self.partial, self.check = blank(self.jobs[self.finished]), "loading"
+
+    def _over_limit(self, spent: float) -> tuple[Status, str] | None:
+        allowed = self.limits.seconds
+        if self.check == "start-up":
+            allowed = max(allowed, _START_UP_SECONDS)
+        if spent > allowed:
+            return Status.TIMED_OUT, f"no answer within {allowed:g} s. Raise --timeout if it may"
+        try:
+            resident = psutil.Process(self.child.pid).memory_info().rss
+        except psutil.Error:
+            return None  # it has just ended: the reader will say so
+        if resident > self.limits.memory:
+            return Status.CRASHED, (
+                f"memory: the kernel's process grew to {resident / _GIB:.1f} GiB, "
+                f"limit {self.limits.memory / _GIB:.1f} GiB"
+            )
+        return None
 
     def _stopped(self, outcome: Outcome, status: Status, reason: str) -> int:
         finding = Finding(
@@ -170,40 +213,36 @@ def _read(child: subprocess.Popen[str], events: queue.Queue[dict[str, Any] | Non
     events.put(None)
 
 
-def _over_limit(
-    child: subprocess.Popen[str], limits: Limits, silent: float
-) -> tuple[Status, str] | None:
-    if silent > limits.seconds:
-        return Status.TIMED_OUT, f"no answer within {limits.seconds:g} s. Raise --timeout if it may"
+def _has_ended(child: subprocess.Popen[str]) -> bool:
+    """Tell whether a child has ended, and leave it as a zombie whose number is not given again."""
+    if child.returncode is not None:
+        return True
     try:
-        resident = psutil.Process(child.pid).memory_info().rss
-    except psutil.Error:
-        return None  # it has just ended: the reader will say so
-    if resident > limits.memory:
-        return Status.CRASHED, (
-            f"memory: the kernel's process grew to {resident / _GIB:.1f} GiB, "
-            f"limit {limits.memory / _GIB:.1f} GiB"
-        )
-    return None
+        return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+    except ChildProcessError:
+        return True
 
 
 def _death(child: subprocess.Popen[str], stderr: IO[str]) -> str:
+    with contextlib.suppress(ChildProcessError):
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    _kill(child)
     code = child.wait()
     if code < 0:
         try:
-            how = f"killed by signal {signal.Signals(-code).name}"
+            how = f"was killed by signal {signal.Signals(-code).name}"
         except ValueError:
-            how = f"killed by signal {-code}"
+            how = f"was killed by signal {-code}"
     else:
         how = f"exited with status {code}"
     stderr.seek(0)
     lines = [line.strip() for line in stderr.read()[-4000:].splitlines() if line.strip()]
-    return f"the kernel's process was {how}" + (f": {lines[-1][:300]}" if lines else "")
+    return f"the kernel's process {how}" + (f": {lines[-1][:300]}" if lines else "")
 
 
 def _kill(child: subprocess.Popen[str]) -> None:
-    """End the child and everything it started."""
-    if child.poll() is None:
+    """End the child and everything it started, also where it has ended but is not waited for."""
+    if child.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
     child.wait()

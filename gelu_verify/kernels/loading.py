@@ -5,13 +5,17 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import shlex
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from gelu_verify.errors import GeluVerifyError, UnavailableError, UsageError
+from gelu_verify.kernels import activity
+from gelu_verify.kernels.registry import require_file
 from gelu_verify.kernels.spec import KernelSpec
 
 Function = Callable[..., Any]
@@ -23,9 +27,10 @@ def load(spec: KernelSpec, arguments: tuple[str, ...]) -> Function:
         function = _torch_operator(spec.target)
     else:
         source, _, attribute = spec.target.rpartition(":")
-        module = _module(spec, source)
+        with activity.of_kernel():
+            module = _module(spec, source)
         function = _attribute(module, source, attribute)
-    _require_signature(function, spec.target, arguments)
+    require_signature(function, spec.target, arguments)
     return function
 
 
@@ -38,16 +43,22 @@ def _torch_operator(target: str) -> Function:
         for part in (*path, name):
             found = getattr(found, part)
     except (AttributeError, RuntimeError):
+        found = None
+    if not callable(found):
         raise UsageError(
             f"kernel: got {target}, expected a registered torch operator. "
             "Import the module that registers it, or name it as module:function."
-        ) from None
+        )
     return found
 
 
 def _module(spec: KernelSpec, source: str) -> ModuleType:
     try:
-        return _from_file(Path(source)) if source.endswith(".py") else _from_name(source)
+        if not source.endswith(".py"):
+            return _from_name(source)
+        require_file(Path(source))
+        path = Path(source).resolve()
+        return _from_file(path, path.stat().st_mtime_ns)
     except GeluVerifyError:
         raise
     except ImportError as error:
@@ -56,24 +67,27 @@ def _module(spec: KernelSpec, source: str) -> ModuleType:
                 f"kernel {spec.name}: {error}. Install what it imports."
             ) from None
         raise UsageError(_import_message(source, error)) from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(_import_message(source, error)) from None
 
 
-def _import_message(source: str, error: Exception) -> str:
+def _import_message(source: str, error: BaseException) -> str:
     detail = " ".join(str(error).split()) or "no message"
+    is_file = source.endswith(".py")
+    trial = ["python", source] if is_file else ["python", "-c", f"import {source}"]
     return (
-        f"kernel module {source}: got {type(error).__name__} on import ({detail}), "
-        f"expected it to import. Try: python -c 'import runpy; runpy.run_path(\"{source}\")'"
-        if source.endswith(".py")
-        else f"kernel module {source}: got {type(error).__name__} on import ({detail}), "
-        f"expected it to import. Try: python -c 'import {source}'"
+        f"kernel {'file' if is_file else 'module'} {source}: "
+        f"got {type(error).__name__} on import ({detail}), "
+        f"expected it to import. Try: {shlex.join(trial)}"
     )
 
 
-def _from_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise UsageError(f"kernel file: got {path}, expected an existing .py file. Check the path.")
+@cache
+def _from_file(path: Path, _changed_ns: int) -> ModuleType:
+    """Run a file once (and again when it has changed).
+
+    Its folder stays importable, as for a script, also inside its functions.
+    """
     name = f"_gelu_verify_kernel_{path.stem}"
     module_spec = importlib.util.spec_from_file_location(name, path.resolve())
     if module_spec is None or module_spec.loader is None:
@@ -82,10 +96,7 @@ def _from_file(path: Path) -> ModuleType:
     # Registered before it runs: dataclasses and Triton's decorator look their module up by name.
     sys.modules[name] = module
     sys.path.insert(0, str(path.resolve().parent))
-    try:
-        module_spec.loader.exec_module(module)
-    finally:
-        sys.path.pop(0)
+    module_spec.loader.exec_module(module)
     return module
 
 
@@ -97,6 +108,7 @@ def _from_name(name: str) -> ModuleType:
 
 
 def _attribute(module: ModuleType, source: str, attribute: str) -> Function:
+    """Return a function of a module, by dotted name."""
     found: Any = module
     for part in attribute.split("."):
         found = getattr(found, part, None)
@@ -110,7 +122,11 @@ def _attribute(module: ModuleType, source: str, attribute: str) -> Function:
     )
 
 
-def _require_signature(function: Function, target: str, arguments: tuple[str, ...]) -> None:
+def require_signature(function: Function, target: str, arguments: tuple[str, ...]) -> None:
+    """Raise a usage error unless a function can be called with the operator's arguments."""
+    if not callable(function):
+        got = type(function).__name__
+        raise UsageError(f"kernel {target}: got {got}, expected a function of torch tensors.")
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

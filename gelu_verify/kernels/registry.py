@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from pathlib import Path
 
 from gelu_verify.errors import UsageError, unknown_name
 from gelu_verify.kernels.spec import KernelSpec
@@ -34,11 +35,20 @@ def find(name: str) -> KernelSpec:
         return KernelSpec(name=name, target=name, operator=_guess_operator(name))
     if not re.fullmatch(r".+:[A-Za-z_][\w.]*", name):
         raise _not_a_kernel(name, list(known))
-    return KernelSpec(name=name, target=name, operator=_guess_operator(name.rpartition(":")[2]))
+    source, _, function = name.rpartition(":")
+    if source.endswith(".py"):
+        require_file(Path(source))
+    return KernelSpec(name=name, target=name, operator=_guess_operator(function))
+
+
+def require_file(path: Path) -> None:
+    """Raise a usage error unless a kernel's file exists."""
+    if not path.is_file():
+        raise UsageError(f"kernel file: got {path}, expected an existing .py file. Check the path.")
 
 
 def _not_a_kernel(name: str, known: list[str]) -> UsageError:
-    if name.endswith(".py"):
+    if name.rpartition(":")[0].endswith(".py") or name.removesuffix(":").endswith(".py"):
         return UsageError(
             f"kernel: got {name!r}, expected path/to/file.py:function. Add ':' and the function."
         )

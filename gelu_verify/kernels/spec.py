@@ -6,14 +6,14 @@ from importlib import metadata
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 
 class KnownIssue(BaseModel):
     """A declared fault: its failure does not fail a run, and its absence does.
 
-    It holds for one check, for the formats and devices named, under the library versions and on
-    the instruction sets named.
+    It holds for one check, for the formats, devices and inputs named, under the library versions
+    and on the instruction sets named.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -30,20 +30,34 @@ class KnownIssue(BaseModel):
         (), description="torch's CPU capabilities that show it (AVX2, AVX512, ...); () for all"
     )
 
+    inputs: tuple[str, ...] = Field(
+        (), description="inputs that show it, as findings write them (inf, -0.0); () for any"
+    )
+
+    @field_validator("versions")
+    @classmethod
+    def _is_a_range(cls, text: str) -> str:
+        SpecifierSet(text)  # raises InvalidSpecifier, a ValueError
+        return text
+
     def applies(self, operator: str, fmt: str, device: str) -> bool:
         """Tell whether the issue is declared for this operator, format, device and library."""
-        installed = Version(metadata.version(self.package).split("+")[0])
+        if operator != self.operator or fmt not in self.formats or device not in self.devices:
+            return False
+        try:
+            installed = Version(metadata.version(self.package).split("+")[0])
+        except metadata.PackageNotFoundError:
+            return False
         if device == "cpu" and self.instruction_sets:
             import torch
 
             if torch.backends.cpu.get_cpu_capability() not in self.instruction_sets:
                 return False
-        return (
-            operator == self.operator
-            and fmt in self.formats
-            and device in self.devices
-            and installed in SpecifierSet(self.versions, prereleases=True)
-        )
+        return installed in SpecifierSet(self.versions, prereleases=True)
+
+    def covers(self, shown: str | None) -> bool:
+        """Tell whether a finding's input (``x = inf (0x7F80)``) is one that the issue names."""
+        return not self.inputs or any(f"x = {x} (" in (shown or "") for x in self.inputs)
 
 
 class KernelSpec(BaseModel):

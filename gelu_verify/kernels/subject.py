@@ -11,7 +11,7 @@ import torch
 
 from gelu_verify.errors import GeluVerifyError
 from gelu_verify.formats import Format, tensors
-from gelu_verify.kernels import interpreter
+from gelu_verify.kernels import activity, interpreter
 from gelu_verify.operators import Operator
 
 
@@ -19,8 +19,18 @@ class KernelFailure(GeluVerifyError):
     """The kernel raised; the original exception is its cause and its text is in the message."""
 
 
-#: What libraries say when a dtype is not supported, as opposed to a fault.
-_REFUSALS = ("not implemented for", "not support", "unsupported", "expected dtype", "dtype")
+class ResultFault(KernelFailure):
+    """The kernel returned something that is no result: another type, dtype, shape or device."""
+
+
+#: What libraries say when they decline an input, as opposed to a fault.
+_REFUSALS = ("not implemented for", "not support", "unsupported", "dtype", "contiguous")
+#: Words that name the format of an input. "unsupported operand type(s)" is a fault in the kernel.
+_FORMAT_WORDS = (
+    *("dtype", "data type", "scalar type", "not implemented for"),
+    *("float64", "float32", "float16", "bfloat16", "float8", "double", "half", "precision"),
+    *("fp64", "fp32", "bf16", "fp16", "fp8"),
+)
 
 
 @dataclass
@@ -50,10 +60,11 @@ class Subject:
         before = interpreter.launches()
         start = time.perf_counter()
         try:
-            result = self.function(*arguments)
-            if self.device.type == "cuda":
-                torch.cuda.synchronize(self.device)
-        except Exception as error:
+            with activity.of_kernel():
+                result = self.function(*arguments)
+                if self.device.type == "cuda":
+                    torch.cuda.synchronize(self.device)
+        except (Exception, SystemExit) as error:
             detail = " ".join(str(error).split())[:300]
             raise KernelFailure(f"{type(error).__name__}: {detail or 'no message'}") from error
         finally:
@@ -62,31 +73,53 @@ class Subject:
         return result
 
     def run(self, *arguments: torch.Tensor) -> torch.Tensor:
-        """Call the kernel on CPU tensors (N,) and return its result on the CPU, shape checked."""
-        result = self.call(*(part.to(self.device) for part in arguments))
-        require_like(result, arguments[-1].shape, self.dtype)
-        return result.detach().cpu()
+        """Call the kernel on CPU tensors (N,) and return its result on the CPU, shape checked.
+
+        Both are copies: a kernel that overwrites its input or returns one buffer again and again
+        must not change what is measured.
+        """
+        result = self.call(*(part.to(self.device, copy=True) for part in arguments))
+        require_like(result, arguments[-1].shape, self.dtype, self.device)
+        return result.detach().to("cpu", copy=True)
 
 
-def require_like(result: Any, shape: torch.Size, dtype: torch.dtype) -> None:
-    """Raise :class:`KernelFailure` unless ``result`` is a tensor of this shape and dtype."""
+def require_like(
+    result: Any, shape: torch.Size, dtype: torch.dtype, device: torch.device | None = None
+) -> None:
+    """Raise :class:`ResultFault` unless ``result`` is a tensor of this shape, dtype and device."""
     if not isinstance(result, torch.Tensor):
         got = type(result).__name__
-        raise KernelFailure(f"kernel result: got {got}, expected a torch.Tensor.")
+        raise ResultFault(f"kernel result: got {got}, expected a torch.Tensor.")
     if result.dtype != dtype or result.shape != shape:
-        raise KernelFailure(
+        raise ResultFault(
             f"kernel result: got {result.dtype} {tuple(result.shape)}, "
             f"expected {dtype} {tuple(shape)}. A kernel keeps the dtype and shape of x."
+        )
+    if device is not None and result.device.type != device.type:
+        raise ResultFault(
+            f"kernel result: got a tensor on {result.device}, expected {device}. "
+            "A kernel keeps the device of x."
         )
 
 
 def is_refusal(error: KernelFailure) -> bool:
-    """Tell whether a kernel declined its input in words, instead of failing."""
+    """Tell whether a kernel declined an input (a layout, a size) itself, instead of failing."""
     cause = error.__cause__
     text = str(error).lower()
-    return isinstance(cause, (NotImplementedError, TypeError, ValueError)) or (
+    return isinstance(cause, (AssertionError, NotImplementedError, TypeError, ValueError)) or (
         isinstance(cause, RuntimeError) and any(phrase in text for phrase in _REFUSALS)
     )
+
+
+def declines_format(error: KernelFailure) -> bool:
+    """Tell whether a kernel says that it does not take a format.
+
+    Stricter than :func:`is_refusal`: a fault in the kernel must not look like a format it lacks.
+    """
+    if isinstance(error.__cause__, NotImplementedError):
+        return True
+    text = str(error.__cause__).lower()
+    return is_refusal(error) and any(word in text for word in _FORMAT_WORDS)
 
 
 def differentiable(subject: Subject) -> bool:

@@ -15,7 +15,6 @@ import torch
 
 from gelu_verify.formats import Format, tensors
 
-
 #: Of the difference only; the values have more, and the ambient precision may have fewer.
 _COMPARE_BITS = 128
 

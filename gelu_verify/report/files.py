@@ -13,41 +13,61 @@ from gelu_verify.errors import UsageError
 from gelu_verify.records import Results
 from gelu_verify.report import markdown
 
+#: The path that stands for standard output.
+STDOUT = "-"
+
 
 def require_writable(path: Path | None) -> None:
     """Raise a usage error now, not after the run, if a file cannot be written."""
-    if path is None or str(path) == "-":
+    if path is None or str(path) == STDOUT:
         return
-    folder = path.parent
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        if path.is_dir() or (path.exists() and not os.access(path, os.W_OK)):
+            raise UsageError(f"output: got {path}, expected a file that can be written.")
+        if not _is_special(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # root may write anywhere, and still not in /proc: only trying tells.
+            tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as error:
-        raise UsageError(f"output: got {path}, {error.strerror}. Choose another folder.") from None
-    if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
-        raise UsageError(f"output: got {path}, expected a file that can be written.")
+        raise UsageError(f"output: got {path}, {error.strerror}. Choose another place.") from None
+
+
+def _is_special(path: Path) -> bool:
+    """Tell whether a path is a device or a pipe, which must not be replaced by a file."""
+    return path.exists() and not path.is_file()
 
 
 def write(results: Results, json: Path | None, summary: Path | None) -> None:
     """Write results as JSON and as a Markdown summary, each whole or not at all."""
-    text = results.model_dump_json(indent=2) + "\n"
-    if str(json) == "-":
-        sys.stdout.write(text)
-    elif json is not None:
-        replace(json, text)
+    if json is not None:
+        _put(json, results.model_dump_json(indent=2) + "\n")
     if summary is not None:
-        replace(summary, markdown.summary(results))
+        _put(summary, markdown.summary(results))
+
+
+def _put(path: Path, text: str) -> None:
+    if str(path) == STDOUT:
+        sys.stdout.write(text)
+    else:
+        replace(path, text)
 
 
 def replace(path: Path, text: str) -> None:
     """Write a file so that a reader sees the old content or the new, never a part."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    name = None
     try:
+        if _is_special(path):
+            path.write_text(text, encoding="utf-8")
+            return
+        path = path.resolve()  # a symbolic link stays one
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:32]}.")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
         Path(name).chmod(0o644)
         os.replace(name, path)
     except OSError as error:
-        Path(name).unlink(missing_ok=True)
+        if name is not None:
+            Path(name).unlink(missing_ok=True)
         raise UsageError(f"output: got {path}, {error.strerror}. Choose another place.") from None
 
 

@@ -10,11 +10,13 @@ def summary(results: Results) -> str:
     """Return the summary of a run as a Markdown document."""
     where = results.environment
     libraries = ", ".join(f"{name} {version}" for name, version in where.libraries.items())
+    machine = where.device or where.processor
+    if where.instruction_set:
+        machine += f" ({where.instruction_set})"
     lines = [
         "# gelu_verify results",
         "",
-        f"{where.date}, {where.device or where.processor} ({where.instruction_set}), "
-        f"Python {where.python}, {libraries}.",
+        f"{where.date}, {machine}, Python {where.python}, {libraries}.",
         "Columns of regions: largest error in ULP of the format.",
         "",
         *table(results),

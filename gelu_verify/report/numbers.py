@@ -6,12 +6,12 @@ import math
 
 
 def figure(number: float | None) -> str:
-    """Return an error figure with three significant digits, and no more."""
+    """Return an error figure with three significant digits; whole numbers up to 9999."""
     if number is None or math.isnan(number):
         return "-"
-    if number != 0 and (abs(number) >= 1e5 or abs(number) < 1e-3):
+    if number != 0 and not 1e-3 <= abs(number) < 9999.5:
         return f"{number:.2e}"
-    return f"{number:.4g}" if abs(number) >= 100 else f"{number:.3g}"
+    return f"{number:.0f}" if abs(number) >= 100 else f"{number:.3g}"
 
 
 def short(decimal: str) -> str:

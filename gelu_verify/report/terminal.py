@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -155,14 +155,16 @@ def _summary(console: Console, results: Results) -> None:
     for name in rows.HEADER:
         if name in _NARROW:
             heading = _NARROW[name]
-            table.add_column(heading, justify="right" if name in rows.REGION_NAMES else "left")
+            justify: JustifyMethod = "right" if name in rows.REGION_NAMES else "left"
+            table.add_column(heading, justify=justify, overflow="fold")
     for result in results.kernels:
-        cells: list[str | Text] = [
-            cell
+        # Text, not str: a kernel's name is no markup.
+        cells = [
+            Text(cell)
             for name, cell in zip(rows.HEADER, rows.row(result), strict=True)
             if name in _NARROW
         ]
-        cells[-1] = Text(str(cells[-1]), style=_STYLES[result.status])
+        cells[-1] = Text(rows.LABELS[result.status], style=_STYLES[result.status])
         table.add_row(*cells)
     console.print(table)
     if any(k.simulated for k in results.kernels):

@@ -1,0 +1,47 @@
+# The few things people do. Everything is complete on a machine with Python >= 3.11 and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+CODE := gelu_verify reference_kernels tests
+
+.PHONY: help venv verify test lint format schema bench clean
+
+help: ## Show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+venv: $(STAMP) ## Create .venv with the command installed
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "make venv: got $$($(PYTHON) --version), expected Python 3.11 or newer. Set PYTHON=python3.12."; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+verify: venv ## Check every registered kernel this machine can run; results in reports/latest
+	$(BIN)/gelu-verify check --all --json reports/latest/results.json --markdown reports/latest/summary.md
+	@echo "Written: reports/latest/results.json, reports/latest/summary.md"
+
+test: venv ## Run the test suite
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+
+lint: venv ## Run ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: venv ## Format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+schema: venv ## Write the JSON schema of results.json
+	$(BIN)/python -m gelu_verify.report.schema
+
+bench: venv ## Print the figures of the speed benchmarks
+	$(BIN)/python -m benchmarks.check_speed
+
+clean: ## Remove what the targets made
+	rm -rf $(VENV) reports/latest .pytest_cache .mypy_cache .ruff_cache *.egg-info

@@ -1,0 +1,1 @@
+"""Speed of the harness itself: ``make bench``. Figures are printed, never asserted."""

@@ -1,0 +1,88 @@
+"""How long a user waits: ``--help``, and ``check`` of one kernel in bf16, forward and backward.
+
+Each command runs several times as a whole process; the table shows the median wall time, the peak
+memory of the largest process, and what the checks themselves took.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from rich.console import Console
+from rich.table import Table
+
+_RUNS = 5
+_COMMAND = [sys.executable, "-m", "gelu_verify"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: wall time (s), peak resident memory (MiB), time of the checks alone (s)."""
+
+    wall: float
+    memory: float
+    checks: float
+
+
+def measure(arguments: list[str]) -> Run:
+    """Run a command once and watch it and its children."""
+    with tempfile.TemporaryDirectory() as folder:
+        results = Path(folder) / "results.json"
+        if arguments[0] == "check":
+            arguments = [*arguments, "--json", str(results)]
+        started = time.perf_counter()
+        child = subprocess.Popen([*_COMMAND, *arguments], stdout=subprocess.DEVNULL)
+        peak = 0
+        while child.poll() is None:
+            peak = max(peak, _resident(child.pid))
+            time.sleep(0.02)
+        wall = time.perf_counter() - started
+        checks = 0.0
+        if results.exists():
+            kernels = json.loads(results.read_text())["kernels"]
+            checks = sum(kernel["seconds"] for kernel in kernels)
+    return Run(wall, peak / 2**20, checks)
+
+
+def _resident(pid: int) -> int:
+    try:
+        process = psutil.Process(pid)
+        family = [process, *process.children(recursive=True)]
+        return max(member.memory_info().rss for member in family)
+    except psutil.Error:
+        return 0
+
+
+def main() -> None:
+    """Print the table."""
+    table = Table(title=f"Median of {_RUNS} runs, {os.cpu_count()} cores", title_justify="left")
+    for column in ("command", "wall s", "checks s", "peak MiB"):
+        table.add_column(column, justify="left" if column == "command" else "right")
+    for arguments in (
+        ["--help"],
+        ["list"],
+        ["check", "torch-erf", "--format", "bf16"],
+        ["check", "torch-erf", "--format", "fp32"],
+        ["check", "triton-erf", "--format", "bf16"],
+    ):
+        runs = [measure(arguments) for _ in range(_RUNS)]
+        table.add_row(
+            "gelu-verify " + " ".join(arguments),
+            f"{statistics.median(run.wall for run in runs):.2f}",
+            f"{statistics.median(run.checks for run in runs):.2f}",
+            f"{max(run.memory for run in runs):.0f}",
+        )
+    Console(width=100).print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""Whether code under test is running now: what time limits are counted by.
+
+The harness's own work (exact values, statistics) can take longer than a kernel may; it must not be
+charged to the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_depth = 0
+
+
+def running() -> bool:
+    """Tell whether a kernel is being called or its module imported."""
+    return _depth > 0
+
+
+@contextmanager
+def of_kernel() -> Iterator[None]:
+    """Mark the time inside as the kernel's."""
+    global _depth
+    _depth += 1
+    try:
+        yield
+    finally:
+        _depth -= 1

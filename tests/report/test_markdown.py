@@ -1,0 +1,37 @@
+"""Results as Markdown."""
+
+from gelu_verify.report import markdown
+from tests.builders import finding, result, results
+
+LINK = "https://example.org/issues/1"
+
+
+def test_failures_and_known_issues_are_listed_when_there_are_some():
+    text = markdown.summary(
+        results(
+            result(
+                "failed", finding("accuracy", "failed", "3 of 4 | <b>", reproduce="gelu-verify x")
+            ),
+            result("known_issue", finding("routes", "known_issue", "0-d", link=LINK)),
+            result("passed", simulated=True),
+            device="H200",
+        )
+    )
+    assert "## Failures" in text
+    assert "- k, gelu, bf16: accuracy: 3 of 4 \\| \\<b\\>\n  `gelu-verify x`" in text
+    assert "## Known issues" in text
+    assert f"routes: 0-d ({LINK})" in text
+    assert "\\* ran in Triton's CPU interpreter (simulated)." in text
+    assert "2026-01-01T00:00:00+00:00, H200, Python 3.11, torch 2.11." in text
+
+
+def test_every_row_has_every_cell_when_names_hold_marks():
+    lines = markdown.table(results(result("failed", name="a|b*c_[d]`")))
+    cells = [line.replace("\\|", "").count("|") for line in lines]
+    assert len(set(cells)) == 1
+    assert "a\\|b\\*c\\_\\[d\\]\\`" in lines[2]
+
+
+def test_mark_is_escaped_when_it_means_something():
+    assert markdown.escape("a\nb") == "a b"
+    assert markdown.escape("\\_") == "\\\\\\_"
