@@ -1,0 +1,68 @@
+"""Where shards run: processes of this machine, or the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+from gelu_verify.errors import UnavailableError, UsageError
+
+#: How often a Dask cluster runs a shard again whose worker was lost.
+_RETRIES = 3
+
+
+def worker_count(device: str) -> int:
+    """Return how many processes run shards here: one a core, or one for a GPU."""
+    return 1 if device.startswith("cuda") else len(os.sched_getaffinity(0))
+
+
+@contextmanager
+def local(workers: int, device: str) -> Iterator[Executor]:
+    """Yield processes that were started afresh: a fork would share torch's threads."""
+    environment = {"OMP_NUM_THREADS": "1"}
+    if device == "cpu":
+        environment["TRITON_INTERPRET"] = "1"
+    pool = ProcessPoolExecutor(
+        workers,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_prepare,
+        initargs=(environment,),
+    )
+    try:
+        yield pool
+    finally:
+        # A worker that hangs in the kernel would hold up shutdown for ever.
+        for process in list((pool._processes or {}).values()):
+            process.kill()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _prepare(environment: dict[str, str]) -> None:
+    os.environ.update(environment)
+
+
+@contextmanager
+def cluster(address: str) -> Iterator[Executor]:
+    """Yield the executor of a running Dask scheduler."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise UnavailableError(
+            "scheduler: got an address, expected the package distributed to be installed. "
+            "Install gelu_verify[dask]."
+        ) from None
+    try:
+        client: Any = Client(address, timeout=10)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise UsageError(
+            f"scheduler: got {address!r}, expected the address of a running Dask scheduler "
+            f"such as tcp://127.0.0.1:8786 ({type(error).__name__})."
+        ) from None
+    try:
+        yield client.get_executor(retries=_RETRIES, pure=False)
+    finally:
+        client.close()

@@ -1,0 +1,101 @@
+"""What a worker does: measure one shard of patterns and return its census as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from gelu_verify.job import Job
+
+#: Patterns a call of the kernel takes. On a CPU its input and output stay in the cache, and no
+#: temporary is larger than a few MiB; on a GPU a call must fill the chip.
+_PER_CALL = {"cpu": 1 << 18, "cuda": 1 << 29}
+
+
+def run(job_json: str, start: int, stop: int) -> str:
+    """Run the kernel on patterns ``start`` to ``stop - 1`` and return the census as JSON."""
+    from gelu_verify.exhaustive import transport
+    from gelu_verify.exhaustive.census import Census
+
+    job = Job.model_validate_json(job_json)
+    census = Census()
+    function = _function(job_json)
+    measure_shard(job, function, start, stop, census)
+    return transport.dumps(census)
+
+
+@cache
+def _function(job_json: str) -> Callable[..., Any]:
+    """Load the kernel once a process."""
+    import torch
+
+    from gelu_verify import operators
+    from gelu_verify.kernels import loading
+    from gelu_verify.kernels.subject import through_autograd
+
+    job = Job.model_validate_json(job_json)
+    if job.device == "cpu":
+        torch.set_num_threads(1)  # the shards are what runs in parallel
+    called_as = operators.get("gelu" if job.via else job.operator)
+    function = loading.load(job.spec, called_as.arguments)
+    return through_autograd(function) if job.via else function
+
+
+def measure_shard(
+    job: Job, function: Callable[..., Any], start: int, stop: int, census: Any
+) -> None:
+    """Add the patterns from ``start`` to ``stop - 1`` to a census, some at a time."""
+    import torch
+
+    from gelu_verify import operators
+
+    device = torch.device(job.device)
+    operator = operators.get(job.operator)
+    add = _pass(job, operator, census)
+    per_call = _PER_CALL[device.type]
+    for first in range(start, stop, per_call):
+        count = min(per_call, stop - first)
+        # One element before, for its monotonicity, except where the sign changes.
+        lead = 1 if first % (1 << 31) else 0
+        bits = _bits(first - lead, count + lead, device)
+        add(first, bits, _call(function, operator.derivative, bits), lead)
+
+
+def _pass(job: Job, operator: Any, census: Any) -> Callable[[int, Any, Any, int], None]:
+    """Return ``add(first, bits, actual, lead)`` of the pass for the job's device."""
+    from gelu_verify.exhaustive.block import Results
+    from gelu_verify.exhaustive.measuring import Pass
+
+    if job.device.startswith("cuda"):
+        from gelu_verify.exhaustive.gpu_pass import GpuPass
+
+        on_gpu = GpuPass(operator, job.formula, job.contract, census)
+        return lambda first, bits, actual, lead: on_gpu.add_leading(first, actual, lead)
+    measuring = Pass(operator, job.formula, job.contract, census)
+
+    def add(first: int, bits: Any, actual: Any, lead: int) -> None:
+        before = float(actual[0]) if lead else None
+        measuring.add(first, Results(bits[lead:], actual[lead:], before))
+
+    return add
+
+
+def _bits(first: int, count: int, device: Any) -> Any:
+    """Return consecutive patterns as int32, which wraps around at the sign bit."""
+    import torch
+
+    low = first - ((1 << 32) if first >= 1 << 31 else 0)
+    return torch.arange(low, low + count, dtype=torch.int32, device=device)
+
+
+def _call(function: Callable[..., Any], derivative: int, bits: Any) -> Any:
+    """Return the kernel's results (N,) for patterns; dy = 1 for a backward."""
+    import torch
+
+    from gelu_verify.kernels.subject import require_like
+
+    x = bits.view(torch.float32)
+    actual = function(torch.ones_like(x), x) if derivative else function(x)
+    require_like(actual, x.shape, torch.float32)
+    return actual.detach()
