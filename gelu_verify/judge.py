@@ -100,6 +100,11 @@ def _within_limit(limit: float, elements: Elements) -> torch.Tensor:
         (size - limit).abs() * errors.ulp_size <= errors.bound * exact_size
     ) & errors.finite
     # A result with no error at all in float64 is within any limit by more than the bound.
+    if limit == _CORRECTLY_ROUNDED and errors.bound:
+        side = elements.operator.side_of_tie(elements.inputs)
+        tie = open_cases & (size == limit) & (side != 0)
+        within[tie] = errors.ulp[tie].sign() == side[tie]
+        open_cases &= ~tie
     indices = open_cases.nonzero().flatten()
     if indices.numel() and (errors.bound or limit == _CORRECTLY_ROUNDED):
         inputs = tuple(part[indices] for part in elements.inputs)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from gelu_verify.errors import UnavailableError, UsageError
+from gelu_verify.kernels.orphans import leave_with_parent
 
 #: How often a Dask cluster runs a shard again whose worker was lost.
 _RETRIES = 3
@@ -43,6 +44,7 @@ def local(workers: int, device: str) -> Iterator[Executor]:
 
 def _prepare(environment: dict[str, str]) -> None:
     os.environ.update(environment)
+    leave_with_parent()
 
 
 @contextmanager

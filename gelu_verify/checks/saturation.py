@@ -53,15 +53,14 @@ def run(case: Case) -> Outcome:
     return Outcome([finding], {"saturation": record})
 
 
-def _saturated(elements: Elements, side: int) -> torch.Tensor:
+def _saturated(inputs: tuple[torch.Tensor, ...], actual: torch.Tensor, side: int) -> torch.Tensor:
     """Return where the output is exactly 0 (side -1) or exactly x or dy (side +1)."""
-    got = elements.actual.double()
-    return got == (0.0 if side < 0 else elements.inputs[0].double())
+    return actual.double() == (0.0 if side < 0 else inputs[0].double())
 
 
 def _edge(case: Case, elements: Elements, side: int) -> _Edge:
     part = elements.select(elements.x < 0 if side < 0 else elements.x > 0)
-    hits = _saturated(part, side)
+    hits = _saturated(part.inputs, part.actual, side)
     inside = _run_length(hits if side < 0 else hits.flip(0))
     if inside == 0:
         return _Edge(None, 0.0, 0.0)
@@ -87,7 +86,7 @@ def _run_length(hits: torch.Tensor) -> int:
 def _refine(case: Case, inner: float, beyond: float, side: int) -> tuple[float, Elements | None]:
     """Narrow the threshold between a saturated point and its unsaturated neighbour.
 
-    Returns the last saturated input found, and the elements around it if any were run.
+    Returns the last saturated input found, and that element if it was run.
     """
     fmt = case.subject.fmt
     measured = None
@@ -99,13 +98,15 @@ def _refine(case: Case, inner: float, beyond: float, side: int) -> tuple[float, 
         x = tensors.from_ordinals(order, fmt)
         ones = torch.ones(x.shape, dtype=torch.float64).to(x.dtype)
         inputs = (ones, x) if case.subject.operator.derivative else (x,)
-        points = case.measured(inputs, case.subject.run(*inputs))
-        inside = _run_length(_saturated(points, side))
+        actual = case.subject.run(*inputs)
+        inside = _run_length(_saturated(inputs, actual, side))
         if inside in (0, count):
             break  # not reproducible between calls: the conduct check says so
-        measured = points.select(torch.arange(count) < inside)
         low, high = int(order[inside - 1]), int(order[inside])
-    return fmt.decode(fmt.from_ordinal(low)), measured
+        # The nearest to the other side costs the most: |f| and x - f shrink outwards.
+        edge = tuple(part[inside - 1 : inside] for part in inputs)
+        measured = edge, actual[inside - 1 : inside]
+    return fmt.decode(fmt.from_ordinal(low)), case.measured(*measured) if measured else None
 
 
 def _sentence(case: Case, zero: _Edge, identity: _Edge) -> str:

@@ -41,8 +41,8 @@ _DENSITIES = {
     (32, Depth.QUICK): _Density(48, 20_000, 16),
     (32, Depth.STANDARD): _Density(768, 300_000, 512),
     # fp64 is compared in mpmath, some 50 µs a point.
-    (64, Depth.QUICK): _Density(1, 1_500, 2),
-    (64, Depth.STANDARD): _Density(3, 8_000, 8),
+    (64, Depth.QUICK): _Density(1, 1_000, 1),
+    (64, Depth.STANDARD): _Density(1, 4_000, 4),
 }
 
 

@@ -16,6 +16,7 @@ from typing import IO
 from gelu_verify.errors import GeluVerifyError
 from gelu_verify.job import Job
 from gelu_verify.kernels import activity
+from gelu_verify.kernels.orphans import leave_with_parent
 from gelu_verify.records import KernelResult
 
 _TICK_SECONDS = 0.25
@@ -63,6 +64,7 @@ def _tell_time(events: IO[str]) -> None:
 
 def main() -> None:
     """Read a JSON list of jobs from stdin, give the kernel a stdout of no consequence, serve."""
+    leave_with_parent()
     jobs = [Job.model_validate(item) for item in json.load(sys.stdin)]
     events = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)

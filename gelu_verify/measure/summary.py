@@ -51,6 +51,12 @@ class Batch:
     regions: torch.Tensor
     errors: Errors
 
+    def select(self, members: torch.Tensor) -> Batch:
+        """Return the elements with the given indices."""
+        inputs = tuple(bits[members] for bits in self.inputs)
+        errors = self.errors.select(members)
+        return Batch(inputs, self.actual[members], self.regions[members], errors)
+
     def sample(self, index: int) -> Sample:
         """Return one element."""
         patterns = tuple(int(bits[index]) for bits in self.inputs)

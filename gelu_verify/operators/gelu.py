@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gelu_verify.operators.base import beside
+from gelu_verify.operators.base import beside, nearer
 
 if TYPE_CHECKING:
     import torch
@@ -34,13 +34,17 @@ class Gelu:
 
     def precise(self, inputs: tuple[torch.Tensor, ...], formula: str, fmt: Format) -> Exact:
         """Return ``f(x)`` from the oracle."""
-        from gelu_verify.reference import oracle
         from gelu_verify.reference.exact import PreciseExact
 
         xs = inputs[0].double().tolist()
-        values = [_beside_limits(oracle.value(formula, x), x) for x in xs]
+        values = [_beside_limits(_value(formula, x), x) for x in xs]
         # f has the sign of x, and -0 at -0 and -inf.
         return PreciseExact(values, [str(x)[0] == "-" for x in xs], fmt)
+
+    def side_of_tie(self, inputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
+        """Return 1 for 0 < |x| < 2^-60: x/2 + x²·f''(0)/2 lies above x/2."""
+        x = inputs[0].double()
+        return ((x != 0) & (x.abs() < 2.0**-60)).double()
 
     def cancellation(self, inputs: tuple[torch.Tensor, ...], formula: str) -> torch.Tensor:
         """Return ``|x|``: Φ = (1 + erf)/2 is off by up to u, and x multiplies that."""
@@ -52,6 +56,16 @@ class Gelu:
         """Return where the output is 0 for ``x <= -threshold`` or x for ``x >= threshold``."""
         x, got = inputs[0].double(), actual.double()
         return ((x <= -threshold) & (got == 0)) | ((x >= threshold) & (got == x))
+
+
+def _value(formula: str, x: float) -> Any:
+    """Return f(x) from the oracle; beyond 1024 x itself, which the caller moves to its side."""
+    import mpmath
+
+    from gelu_verify.reference import oracle
+
+    near = nearer(x)
+    return mpmath.mpf(x) if near < x else oracle.value(formula, near)
 
 
 def _beside_limits(exact: Any, x: float) -> Any:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from gelu_verify.operators.base import beside
+from gelu_verify.operators.base import beside, nearer
 
 if TYPE_CHECKING:
     import torch
 
     from gelu_verify.formats import Format
     from gelu_verify.reference.exact import Exact
+
+
+#: The oracle's 200 bits times the 53 of dy, with room for its guard bits.
+_PRODUCT_BITS = 400
 
 
 class GeluBackward:
@@ -36,16 +40,25 @@ class GeluBackward:
 
     def precise(self, inputs: tuple[torch.Tensor, ...], formula: str, fmt: Format) -> Exact:
         """Return ``dy·f'(x)`` from the oracle."""
+        import mpmath
+
         from gelu_verify.reference import oracle
         from gelu_verify.reference.exact import PreciseExact
 
         values, negative = [], []
         for dy, x in zip(*(part.double().tolist() for part in inputs), strict=True):
-            values.append(_beside_limits(oracle.gelu_backward(dy, x, formula), dy, x))
+            slope = oracle.value(formula, nearer(x), derivative=1)
+            with mpmath.workprec(_PRODUCT_BITS):
+                values.append(_beside_limits(slope * dy, dy, x))
             # f' is negative left of its zero, up to -0 at -inf.
-            below = x == -math.inf or oracle.value(formula, x, derivative=1, bits=53) < 0
+            below = x == -math.inf or slope < 0
             negative.append((math.copysign(1.0, dy) < 0) != below)
         return PreciseExact(values, negative, fmt)
+
+    def side_of_tie(self, inputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
+        """Return the sign of dy·x for |x| < 2^-60: dy/2 + dy·x·f''(0) lies on that side of dy/2."""
+        dy, x = (part.double() for part in inputs)
+        return (dy.sign() * x.sign()) * (x.abs() < 2.0**-60)
 
     def cancellation(self, inputs: tuple[torch.Tensor, ...], formula: str) -> torch.Tensor:
         """Return ``|dy|·(1 + |x|·s(x))``.

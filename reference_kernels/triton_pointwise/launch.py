@@ -120,7 +120,7 @@ def _launch(kernel: Any, inputs: list[torch.Tensor], out: torch.Tensor) -> None:
         return
     arguments = [_in_layout_of(out, tensor) for tensor in inputs]
     arguments.append(out.view(STORAGE[out.dtype]))
-    block = INTERPRETER_BLOCK if _interpreted() else GPU_BLOCK
+    block = min(INTERPRETER_BLOCK, triton.next_power_of_2(count)) if _interpreted() else GPU_BLOCK
     grid = (triton.cdiv(count, block),)
     device = torch.cuda.device(out.device) if out.is_cuda else contextlib.nullcontext()
     with device:
