@@ -13,6 +13,9 @@ from gelu_verify.measure.summary import Sample
 from gelu_verify.operators import Operator
 from gelu_verify.records import Point
 
+#: Binary exponent of 10^-100000.
+_SMALLEST_SHOWN = -332192
+
 
 def value(number: float, fmt: Format) -> str:
     """Return a short decimal that reads back as the same value of the format."""
@@ -27,7 +30,12 @@ def bits(pattern: int, fmt: Format) -> str:
 
 
 def exact(number: Any) -> str:
-    """Return an mpmath number with 17 significant digits."""
+    """Return an mpmath number with 17 significant digits.
+
+    Of one below 10^-100000 only the sign is shown: its exponent alone may have hundreds of digits.
+    """
+    if number != 0 and mpmath.isfinite(number) and mpmath.mag(number) < _SMALLEST_SHOWN:
+        return "-0 (above -1e-100000)" if number < 0 else "0 (below 1e-100000)"
     return str(mpmath.nstr(number, 17, min_fixed=-5, max_fixed=7))
 
 

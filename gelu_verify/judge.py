@@ -68,7 +68,10 @@ def judge(contract: Contract, elements: Elements) -> Verdicts:
     errors = elements.errors
     if len(errors) == 0:
         raise EmptySampleError(f"{contract.name}: got no elements, expected at least one.")
-    within = errors.finite & _within_limit(contract.max_error_ulp, elements)
+    # Overflow is a matter of rounding too: next to it an infinity, or none, may be within the limit.
+    overflow = [errors.classes == int(c) for c in (Class.LOST_INFINITY, Class.INFINITY_FOR_FINITE)]
+    measured = errors.finite | overflow[0] | overflow[1]
+    within = measured & _within_limit(contract.max_error_ulp, elements)
     # NaN where NaN was due, and an infinity where rounding overflows, are right.
     no_class = errors.classes == int(Class.NONE)
     holds = within | (~errors.finite & no_class)
@@ -166,11 +169,22 @@ def covers(allowance: Allowance, limit: float, elements: Elements) -> torch.Tens
     return within | (stand_in.errors.finite & (cancellation_ratio(stand_in) <= 1.0))
 
 
+#: Where 1 + erf (1 + tanh) is 0 in float32 and float64 arithmetic for certain; the borders are at
+#: 5.54 and 8.30 for erf, less for tanh. Beyond, cancellation gives exactly 0 and nothing else.
+_CANCELLED_BELOW = {True: -9.5, False: -6.5}
+
+
 def cancellation_ratio(elements: Elements) -> torch.Tensor:
-    """Return ``|actual - y|`` in units of the slack that cancellation explains, float64 (N,)."""
+    """Return ``|actual - y|`` in units of the slack that cancellation explains, float64 (N,).
+
+    Far left only the error ``|y|`` of a result that has become 0 is explained; infinite for more.
+    """
+    errors = elements.errors
     slack = elements.operator.cancellation(elements.inputs, elements.formula)
-    unit = elements.fmt.arithmetic_unit
-    return elements.errors.absolute / (slack * unit).clamp(min=torch.finfo(torch.float64).tiny)
+    slack = slack * elements.fmt.arithmetic_unit
+    ratio = errors.absolute / slack.clamp(min=torch.finfo(torch.float64).tiny)
+    far = elements.x < _CANCELLED_BELOW[elements.fmt.bits == 64]
+    return torch.where(far & (elements.actual.double() != 0.0), torch.inf, ratio)
 
 
 #: Greatest distance between the erf and tanh formulas (4.73236e-4 at ±2.69894), rounded up.

@@ -16,6 +16,8 @@ def figure(number: float | None) -> str:
 
 def short(decimal: str) -> str:
     """Return a decimal string with at most six significant digits, for a narrow column."""
+    if "(" in decimal:
+        return decimal.partition(" ")[0]
     number = float(decimal)
     if number == 0.0 and decimal.strip("-0.e") != "":
         return decimal[:6] + decimal[decimal.find("e") :]  # below float64: keep the exponent
