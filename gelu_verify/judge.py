@@ -68,10 +68,10 @@ def judge(contract: Contract, elements: Elements) -> Verdicts:
     errors = elements.errors
     if len(errors) == 0:
         raise EmptySampleError(f"{contract.name}: got no elements, expected at least one.")
-    # Overflow is a matter of rounding too: next to it an infinity, or none, may be within the limit.
-    overflow = [errors.classes == int(c) for c in (Class.LOST_INFINITY, Class.INFINITY_FOR_FINITE)]
-    measured = errors.finite | overflow[0] | overflow[1]
-    within = measured & _within_limit(contract.max_error_ulp, elements)
+    # Overflow is a matter of rounding too: next to it an infinity, or none, can be near enough.
+    within = (errors.finite | _overflow_is_open(elements)) & _within_limit(
+        contract.max_error_ulp, elements
+    )
     # NaN where NaN was due, and an infinity where rounding overflows, are right.
     no_class = errors.classes == int(Class.NONE)
     holds = within | (~errors.finite & no_class)
@@ -123,6 +123,16 @@ def _within_limit(limit: float, elements: Elements) -> torch.Tensor:
     return within
 
 
+def _overflow_is_open(elements: Elements) -> torch.Tensor:
+    """Return where an infinity, or none, is a matter of rounding: |y| beyond the largest value."""
+    errors = elements.errors
+    lost = errors.classes == int(Class.LOST_INFINITY)
+    given = errors.classes == int(Class.INFINITY_FOR_FINITE)
+    sized = 2.0 ** min(elements.fmt.emax + 1, 1023)
+    exact_size = torch.where(given, sized - errors.absolute, 0.0)
+    return lost | (given & (exact_size > elements.fmt.largest))
+
+
 def _excusable(contract: Contract, elements: Elements) -> torch.Tensor:
     """Return what an allowance may cover: not NaN in or out, nor a sign of zero that is judged."""
     never = [Class.NAN_FOR_NUMBER, Class.NUMBER_FOR_NAN]
@@ -169,21 +179,25 @@ def covers(allowance: Allowance, limit: float, elements: Elements) -> torch.Tens
     return within | (stand_in.errors.finite & (cancellation_ratio(stand_in) <= 1.0))
 
 
-#: Where 1 + erf (1 + tanh) is 0 in float32 and float64 arithmetic for certain; the borders are at
-#: 5.54 and 8.30 for erf, less for tanh. Beyond, cancellation gives exactly 0 and nothing else.
-_CANCELLED_BELOW = {True: -9.5, False: -6.5}
+#: Where the left tail is 0 for certain in float32 and in float64 arithmetic: 1 + erf from 5.54 and
+#: 8.30 on, 1 + tanh before; 1/(1 + e^-y) underflows at x = -52 and -438. Beyond, only a result of 0
+#: is explained.
+_ZERO_BELOW = {"erf": (-6.5, -9.5), "tanh": (-6.5, -9.5), "sigmoid": (-70.0, -450.0)}
 
 
 def cancellation_ratio(elements: Elements) -> torch.Tensor:
     """Return ``|actual - y|`` in units of the slack that cancellation explains, float64 (N,).
 
-    Far left only the error ``|y|`` of a result that has become 0 is explained; infinite for more.
+    Far left of GELU itself |x|·u grows without limit, but only a result that has become 0 is
+    explained there: infinite for others. The slack of the derivative is at most ``|dy|·u``.
     """
     errors = elements.errors
     slack = elements.operator.cancellation(elements.inputs, elements.formula)
     slack = slack * elements.fmt.arithmetic_unit
     ratio = errors.absolute / slack.clamp(min=torch.finfo(torch.float64).tiny)
-    far = elements.x < _CANCELLED_BELOW[elements.fmt.bits == 64]
+    if elements.operator.derivative:
+        return ratio
+    far = elements.x < _ZERO_BELOW[elements.formula][elements.fmt.bits == 64]
     return torch.where(far & (elements.actual.double() != 0.0), torch.inf, ratio)
 
 

@@ -37,6 +37,12 @@ _VECTOR_ERF = (
     "https://github.com/pytorch/pytorch/issues/198183",
     "the vector erf of x86 CPUs is bounded in absolute, not in relative error",
 )
+_AVX512 = (
+    "https://github.com/pytorch/pytorch/issues/185770",
+    "oneDNN with AVX-512: NaN at +inf, inf from 2^127 on, subnormals flushed in bf16",
+)
+#: Devices and instruction sets of the above.
+_ON_AVX512 = (("cpu",), ("AVX512",))
 #: Not reported for torch itself; this is the public report of the same fault.
 _SQUARE_OVERFLOWS = (
     "https://github.com/facebookresearch/fairseq/issues/2235",
@@ -49,7 +55,12 @@ _HALF_ARITHMETIC = (
 
 
 def _issues(
-    report: tuple[str, str], operator: str, formats: tuple[str, ...], checks: tuple[str, ...]
+    report: tuple[str, str],
+    operator: str,
+    formats: tuple[str, ...],
+    checks: tuple[str, ...],
+    devices: tuple[str, ...] = ("cpu", "cuda"),
+    instruction_sets: tuple[str, ...] = (),
 ) -> tuple[KnownIssue, ...]:
     """Return one known issue a check, for torch as it is known to behave."""
     link, summary = report
@@ -61,6 +72,8 @@ def _issues(
             link=link,
             summary=summary,
             versions=">=2.11,<2.15",
+            devices=devices,
+            instruction_sets=instruction_sets,
         )
         for check in checks
     )
@@ -72,17 +85,13 @@ KERNELS: tuple[KernelSpec, ...] = (
         "gelu",
         "erf",
         "torch.nn.functional.gelu",
-        *_issues(_VECTOR_ERF, "gelu", ("fp32",), ("accuracy", "routes")),
-        *_issues(_VECTOR_ERF, "gelu_backward", ("fp32",), ("accuracy", "routes")),
-        KnownIssue(
-            check="special_values",
-            formats=("fp32", "bf16"),
-            link="https://github.com/pytorch/pytorch/issues/185770",
-            summary="GELU(+inf) is NaN where oneDNN runs with AVX-512",
-            versions=">=2.11,<2.15",
-            instruction_sets=("AVX512",),
-            inputs=("inf",),
+        *_issues(_VECTOR_ERF, "gelu", ("fp32",), ("accuracy", "routes"), ("cpu",)),
+        *_issues(_VECTOR_ERF, "gelu_backward", ("fp32",), ("accuracy", "routes"), ("cpu",)),
+        *_issues(_AVX512, "gelu", ("fp32",), ("special_values", "invariants"), *_ON_AVX512),
+        *_issues(
+            _AVX512, "gelu", ("bf16",), ("accuracy", "special_values", "invariants"), *_ON_AVX512
         ),
+        *_issues(_AVX512, "gelu_backward", ("bf16",), ("accuracy", "routes"), *_ON_AVX512),
     ),
     _torch(
         "torch-tanh",

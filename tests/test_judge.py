@@ -13,12 +13,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gelu_verify import contracts
+from gelu_verify import contracts, operators
 from gelu_verify.contracts import BUILT_IN, Contract
 from gelu_verify.errors import EmptySampleError
 from gelu_verify.formats import FORMATS
 from gelu_verify.judge import Elements, Tally, cancellation_ratio, judge
-from gelu_verify.measure.error import Errors
+from gelu_verify.measure.error import Class, Errors, measure
 from gelu_verify.measure.regions import Region
 from gelu_verify.measure.summary import Batch, Sample
 from tests import strategies
@@ -502,3 +502,25 @@ def test_selection_keeps_inputs_and_results_together() -> None:
     assert some.inputs[0].tolist() == [7.0, 9.0]
     assert torch.equal(some.actual, values([4.0, 6.0], FP32))
     assert len(some.errors) == 2
+
+
+def test_infinity_is_no_rounding_of_a_value_that_the_format_holds() -> None:
+    largest = 2.0**128 - 2.0**104
+    part = elements([largest, 2.0**127], [math.inf, math.inf], FP32)
+    assert broken("cancelling", part) == [True, True]
+    part = elements([largest], [largest], FP32)
+    assert broken("correctly_rounded", part) == [False]
+
+
+def test_largest_value_is_within_an_ulp_of_an_overflow() -> None:
+    # dy·GELU'(x) slightly above the overflow threshold 2^128 - 2^103: RN is inf, 1 ULP away.
+    operator = operators.get("gelu_backward")
+    largest = 2.0**128 - 2.0**104
+    dy, x = torch.tensor([largest]), torch.tensor([5.0])
+    inputs = (dy, x)
+    exact = operator.exact(inputs, "erf", FP32)
+    errors = measure(torch.tensor([largest]), exact, FP32)
+    part = Elements(operator, "erf", FP32, inputs, torch.tensor([largest]), errors)
+    assert int(errors.classes[0]) == int(Class.LOST_INFINITY)
+    assert broken("tail_accurate", part) == [False]
+    assert broken("correctly_rounded", part) == [True]
