@@ -33,6 +33,9 @@ def check(
         in this process, not isolated). It takes and returns torch tensors: ``gelu(x)`` or
         ``gelu_backward(dy, x)``.
     format: one format or several; all that the kernel declares if empty (fp32, bf16, fp16).
+    sweep: quick, standard, or exhaustive: all 2^32 inputs of fp32, which takes long; those of a
+        name run on all cores and go on where an interrupted run ended, those of a function in this
+        process alone.
     timeout: seconds a single check may take, where the kernel runs in a child process.
     Raises :class:`gelu_verify.errors.UsageError` for an unknown name.
     """

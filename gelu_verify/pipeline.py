@@ -15,7 +15,7 @@ import torch
 from gelu_verify import checks, formats, operators
 from gelu_verify.checks.case import Case, Outcome
 from gelu_verify.errors import UnavailableError
-from gelu_verify.inputs import sweep
+from gelu_verify.inputs import hard_cases, sweep
 from gelu_verify.job import Job, blank
 from gelu_verify.kernels import canary, loading
 from gelu_verify.kernels.subject import (
@@ -45,7 +45,7 @@ def check(
     result = blank(job)
     progress("loading", result)
     try:
-        subject = _subject(job, function)
+        subject = prepared(job, function)
     except UnavailableError as error:
         return unavailable(result, str(error))
     if subject is None:
@@ -71,7 +71,11 @@ def unavailable(result: KernelResult, reason: str) -> KernelResult:
     return result.model_copy(update={"status": Status.UNAVAILABLE, "findings": (finding,)})
 
 
-def _subject(job: Job, function: Callable[..., Any] | None) -> Subject | None:
+def prepared(job: Job, function: Callable[..., Any] | None) -> Subject | None:
+    """Return the kernel of a job, ready to be called; None for a backward that it does not have.
+
+    Raises UnavailableError where the device is not there or not declared.
+    """
     device = torch.device(job.device)
     if device.type == "cuda" and not torch.cuda.is_available():
         raise UnavailableError(
@@ -108,7 +112,8 @@ def _sweep(job: Job) -> sweep.Sweep:
     if job.replay:
         return sweep.replay(fmt, job.replay)
     arguments = operators.get(job.operator).arguments
-    return sweep.build(fmt, arguments, sweep.Depth(job.depth), job.seed)
+    hard = hard_cases.patterns(job.operator, fmt)
+    return sweep.build(fmt, arguments, sweep.Depth(job.depth), job.seed, hard)
 
 
 def _canaries(case: Case) -> Outcome:

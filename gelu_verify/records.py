@@ -121,7 +121,9 @@ class Accuracy(Record):
     sweep: str = Field(description="quick, standard or exhaustive")
     exhaustive: bool = Field(description="every bit pattern of x was an input")
     seed: int
-    inputs_digest: str = Field(description="SHA-256 of the input patterns, 16 hex digits")
+    inputs_digest: str = Field(
+        description="SHA-256 of the input patterns, 16 hex digits; or: all patterns"
+    )
     inputs: int = Field(description="points run, NaN and infinite ones included")
     finite_inputs: int
     count: Annotated[int, Field(gt=0, description="points in the ULP figures")]

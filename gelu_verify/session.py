@@ -4,33 +4,79 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from gelu_verify import provenance
+from gelu_verify.campaign import checked, shard
+from gelu_verify.campaign import run as campaigns
+from gelu_verify.campaign.run import Plan
 from gelu_verify.job import Job
 from gelu_verify.kernels import isolation
 from gelu_verify.kernels.isolation import Limits, OnCheck
 from gelu_verify.records import KernelResult, Results
 
+#: Called with the index of the job, the patterns of its campaign that are done, and all of them.
+OnPatterns = Callable[[int, int, int], None]
 
-def run(jobs: list[Job], limits: Limits, on_check: OnCheck) -> Results:
-    """Run jobs in child processes, one a kernel, and return all results."""
+_PLAN = Plan()
+
+
+def _ignore(index: int, done: int, total: int) -> None:
+    return None
+
+
+def run(
+    jobs: list[Job],
+    limits: Limits,
+    on_check: OnCheck,
+    plan: Plan = _PLAN,
+    on_patterns: OnPatterns = _ignore,
+) -> Results:
+    """Run jobs in child processes, one a kernel, and return all results.
+
+    plan: how a campaign runs, for jobs that ask for every input of fp32.
+    """
     results: list[KernelResult] = []
     runtime: dict[str, Any] = {}
-    numbered = list(enumerate(jobs))
-    for _, group in groupby(numbered, key=lambda item: (item[1].spec.name, item[1].device)):
-        members = list(group)
-        first = members[0][0]
-        outcome = isolation.run(
-            [job for _, job in members],
-            limits,
-            partial(_shifted, on_check, first),
-        )
-        results += outcome.results
-        runtime |= {key: value for key, value in outcome.runtime.items() if value is not None}
+
+    def in_child(members: list[Job], first: int) -> list[KernelResult]:
+        outcome = isolation.run(members, limits, partial(_shifted, on_check, first))
+        runtime.update({k: v for k, v in outcome.runtime.items() if v is not None})
+        return outcome.results
+
+    for (_, _, swept), group in groupby(enumerate(jobs), key=_child):
+        numbered = list(group)
+        first, members = numbered[0][0], [job for _, job in numbered]
+        if swept is None:
+            results += in_child(members, first)
+            continue
+        (job,) = members
+
+        def alone(job: Job, first: int = first) -> KernelResult | None:
+            return next(iter(in_child([job], first)), None)
+
+        own = replace(plan, ledger=_ledger_of(job, plan))
+        campaign = partial(campaigns.run, job, own, partial(on_patterns, first))
+        done = checked.check(job, alone, campaign)
+        results += [done] if done else []
     return Results(environment=provenance.environment(runtime), kernels=tuple(results))
+
+
+def _child(numbered: tuple[int, Job]) -> tuple[str, str, int | None]:
+    """Return what tells apart the jobs of one child: a job for a campaign is alone in its own."""
+    index, job = numbered
+    return job.spec.name, job.device, index if checked.is_swept(job) else None
+
+
+def _ledger_of(job: Job, plan: Plan) -> Path | None:
+    """Return the file of a job: that of the backward of a kernel is beside the given one."""
+    if plan.ledger is None or not job.via:
+        return plan.ledger
+    return plan.ledger.with_stem(f"{plan.ledger.stem}-{job.via}")
 
 
 def _shifted(on_check: OnCheck, first: int, index: int, check: str) -> None:
@@ -38,7 +84,11 @@ def _shifted(on_check: OnCheck, first: int, index: int, check: str) -> None:
 
 
 def run_here(
-    jobs: list[Job], on_check: OnCheck, function: Callable[..., Any] | None = None
+    jobs: list[Job],
+    on_check: OnCheck,
+    function: Callable[..., Any] | None = None,
+    plan: Plan = _PLAN,
+    on_patterns: OnPatterns = _ignore,
 ) -> Results:
     """Run jobs in this process: for debugging, and for a kernel that is a Python object.
 
@@ -54,7 +104,15 @@ def run_here(
         def progress(check: str, _: KernelResult, index: int = index) -> None:
             on_check(index, check)
 
-        done = pipeline.check(job, progress, function)
+        def run_checks(job: Job, progress: pipeline.Progress = progress) -> KernelResult | None:
+            return pipeline.check(job, progress, function)
+
+        def campaign(job: Job = job, index: int = index) -> str:
+            told = partial(on_patterns, index)
+            return campaigns.run_here(job, function or shard.load(job), plan, told)
+
+        swept = checked.is_swept(job)
+        done = checked.check(job, run_checks, campaign) if swept else run_checks(job)
         if done is not None:
             results.append(done)
     runtime = provenance.runtime(jobs[0].device if jobs else "cpu")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
+import sys
 from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,11 +16,22 @@ from gelu_verify.kernels.orphans import leave_with_parent
 
 #: How often a Dask cluster runs a shard again whose worker was lost.
 _RETRIES = 3
+_CONNECT_SECONDS = 10
 
 
 def worker_count(device: str) -> int:
     """Return how many processes run shards here: one a core, or one for a GPU."""
     return 1 if device.startswith("cuda") else len(os.sched_getaffinity(0))
+
+
+def losses() -> tuple[type[BaseException], ...]:
+    """Return what executors raise when a worker, or all of them, were lost."""
+    if "distributed" not in sys.modules:
+        return (BrokenExecutor,)
+    from distributed import CancelledError, KilledWorker
+    from distributed.comm import CommClosedError
+
+    return (BrokenExecutor, KilledWorker, CancelledError, CommClosedError)
 
 
 @contextmanager
@@ -34,6 +47,10 @@ def local(workers: int, device: str) -> Iterator[Executor]:
         initargs=(environment,),
     )
     try:
+        with _no_main():
+            # A process starts when a task comes and none is idle: so many, so many processes.
+            for _ in range(workers):
+                pool.submit(os.getpid)
         yield pool
     finally:
         # A worker that hangs in the kernel would hold up shutdown for ever.
@@ -44,7 +61,22 @@ def local(workers: int, device: str) -> Iterator[Executor]:
 
 def _prepare(environment: dict[str, str]) -> None:
     os.environ.update(environment)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this one
     leave_with_parent()
+
+
+@contextmanager
+def _no_main() -> Iterator[None]:
+    """Keep processes from importing the script that runs: it may have no ``__main__`` guard."""
+    main = sys.modules["__main__"]
+    hidden = {name: getattr(main, name, None) for name in ("__file__", "__spec__")}
+    main.__file__ = None
+    main.__spec__ = None
+    try:
+        yield
+    finally:
+        for name, value in hidden.items():
+            setattr(main, name, value)
 
 
 @contextmanager
@@ -58,7 +90,7 @@ def cluster(address: str) -> Iterator[Executor]:
             "Install gelu_verify[dask]."
         ) from None
     try:
-        client: Any = Client(address, timeout=10)
+        client: Any = Client(address, timeout=_CONNECT_SECONDS)
     except (OSError, ValueError, TimeoutError) as error:
         raise UsageError(
             f"scheduler: got {address!r}, expected the address of a running Dask scheduler "

@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from gelu_verify.errors import UsageError
+from gelu_verify.errors import GeluVerifyError, UsageError
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS campaign (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -34,14 +34,16 @@ class Ledger:
 
     def __init__(self, path: Path, key: Mapping[str, str]) -> None:
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, isolation_level=None, timeout=30)
             self._db.execute("PRAGMA synchronous = FULL")
             self._require_whole()
             self._db.executescript(_SCHEMA)
             self._require_key(key)
-        except sqlite3.DatabaseError as error:
+            for _ in self.contents():  # before hours of work, not after
+                pass
+        except (sqlite3.Error, OSError) as error:
             raise self._refused(f"a file that SQLite cannot use ({error})") from None
 
     def _refused(self, got: str) -> LedgerRefused:
@@ -74,9 +76,15 @@ class Ledger:
     def record(self, number: int, content: str) -> None:
         """Keep a finished shard, durably, before this returns."""
         row = (number, content, _digest(number, content))
-        with self._db:
-            self._db.execute("BEGIN IMMEDIATE")
-            self._db.execute("INSERT OR REPLACE INTO shard VALUES (?, ?, ?)", row)
+        try:
+            with self._db:
+                self._db.execute("BEGIN IMMEDIATE")
+                self._db.execute("INSERT OR REPLACE INTO shard VALUES (?, ?, ?)", row)
+        except sqlite3.Error as error:
+            raise GeluVerifyError(
+                f"ledger {self.path}: got {error}, expected a file that can be written. "
+                "Make room and run the same command again to go on."
+            ) from None
 
     def contents(self) -> Iterator[str]:
         """Yield the content of every shard in order; one that was altered is refused."""

@@ -6,22 +6,24 @@ import hashlib
 import importlib.util
 import os
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import gelu_verify
 from gelu_verify.campaign import executors, shard
 from gelu_verify.campaign.ledger import Ledger, key_digest
 from gelu_verify.errors import GeluVerifyError
 from gelu_verify.job import Job
+from gelu_verify.kernels.failure import KernelFailure
 from gelu_verify.reference.certificate.source import source_hash
 
 PATTERNS = 1 << 32
-#: Enough shards that a lost one costs little and few enough that the ledger costs nothing.
+#: Patterns a shard by default: a lost one costs little, and the ledger costs nothing.
 _SHARD = {"cpu": 1 << 25, "cuda": 1 << 29}
 _ATTEMPTS = 2
 
@@ -30,7 +32,14 @@ OnShard = Callable[[int, int], None]
 
 
 class CampaignStopped(GeluVerifyError):
-    """A shard's worker died or hung more than once; what is done stays in the ledger."""
+    """A kernel raised, or its worker died or hung more than once; the ledger keeps what is done.
+
+    timed_out: whether it hung.
+    """
+
+    def __init__(self, message: str, timed_out: bool = False) -> None:
+        super().__init__(message)
+        self.timed_out = timed_out
 
 
 class CampaignInterrupted(GeluVerifyError):
@@ -45,14 +54,29 @@ class Plan:
 
     ledger: the file; None for one in the user's cache folder, named by the campaign's key.
     scheduler: address of a Dask scheduler; None for processes of this machine.
-    seconds: a shard that gives no answer for so long is taken to hang.
+    workers: processes of this machine; None for one a core, or one for a GPU.
+    seconds: a campaign of which no shard gives an answer for so long is taken to hang.
+    first, patterns: which of fp32; fewer than all only for tests.
+    shard: patterns a shard, a power of two; None for what suits the device.
     """
 
     ledger: Path | None = None
     scheduler: str | None = None
     workers: int | None = None
     seconds: float = 600.0
+    first: int = 0
     patterns: int = PATTERNS
+    shard: int | None = None
+
+    def shards(self, device: str) -> list[tuple[int, int]]:
+        """Return the first pattern of every shard and the one after its last."""
+        size = self.shard_size(device)
+        end = self.first + self.patterns
+        return [(start, min(start + size, end)) for start in range(self.first, end, size)]
+
+    def shard_size(self, device: str) -> int:
+        """Return how many patterns a shard has on a device."""
+        return self.shard or _SHARD[device.partition(":")[0]]
 
 
 def run(job: Job, plan: Plan, on_shard: OnShard) -> str:
@@ -62,7 +86,7 @@ def run(job: Job, plan: Plan, on_shard: OnShard) -> str:
 
     key = campaign_key(job, plan)
     ledger = Ledger(plan.ledger or _default_path(key), key)
-    shards = list(_shards(job, plan))
+    shards = plan.shards(job.device)
     try:
         _finish(job, plan, ledger, shards, on_shard)
         census = Census()
@@ -84,6 +108,26 @@ def run(job: Job, plan: Plan, on_shard: OnShard) -> str:
     return transport.dumps(census)
 
 
+def run_here(job: Job, function: Callable[..., Any], plan: Plan, on_shard: OnShard) -> str:
+    """Return the census of a function that is at hand, measured in this process, without a ledger.
+
+    function: of ``x``, or ``(dy, x)``; for a backward through autograd the kernel itself.
+    """
+    from gelu_verify.exhaustive import transport
+    from gelu_verify.exhaustive.census import Census
+
+    census = Census()
+    called = shard.as_called(job, function)
+    for start, stop in plan.shards(job.device):
+        on_shard(start - plan.first, plan.patterns)
+        try:
+            shard.measure_shard(job, called, start, stop, census)
+        except KernelFailure as error:
+            raise CampaignStopped(_raised_message((start, stop), error)) from error
+    on_shard(plan.patterns, plan.patterns)
+    return transport.dumps(census)
+
+
 def campaign_key(job: Job, plan: Plan) -> dict[str, str]:
     """Return all that a result depends on."""
     return {
@@ -94,7 +138,8 @@ def campaign_key(job: Job, plan: Plan) -> dict[str, str]:
         "contract": hashlib.sha256(job.contract.model_dump_json().encode()).hexdigest()[:16],
         "device": _device_name(job.device),
         "libraries": ", ".join(f"{name} {_version(name)}" for name in ("torch", "triton")),
-        "sweep": f"fp32, all {plan.patterns} patterns, shards of {_shard_size(job)}",
+        "sweep": f"fp32, {plan.patterns} patterns from {plan.first}, "
+        f"shards of {plan.shard_size(job.device)}",
         "reference": source_hash(),
     }
 
@@ -109,7 +154,7 @@ def _kernel_hash(target: str) -> str:
     source = target.rpartition(":")[0]
     if target.startswith("torch.ops."):
         return ""
-    if source.endswith(".py"):
+    if Path(source).is_file():  # Python, or a library
         files = [Path(source)]
     else:
         found = importlib.util.find_spec(source)
@@ -136,16 +181,6 @@ def _version(name: str) -> str:
         return "absent"
 
 
-def _shard_size(job: Job) -> int:
-    return _SHARD[job.device.split(":")[0]]
-
-
-def _shards(job: Job, plan: Plan) -> Iterator[tuple[int, int]]:
-    size = _shard_size(job)
-    for start in range(0, plan.patterns, size):
-        yield start, min(start + size, plan.patterns)
-
-
 def _executor(job: Job, plan: Plan) -> AbstractContextManager[Executor]:
     if plan.scheduler:
         return executors.cluster(plan.scheduler)
@@ -165,20 +200,27 @@ def _finish(
         try:
             with _executor(job, plan) as pool:
                 _run_pool(job, plan, ledger, shards, left, pool, on_shard)
-        except (BrokenExecutor, TimeoutError) as error:
+        except _interruptions() as error:
             # Which of the shards in work broke it is not known: the first not done is counted.
             first = min(n for n in range(len(shards)) if n not in ledger.done())
             failures[first] = failures.get(first, 0) + 1
             if failures[first] >= _ATTEMPTS:
-                raise CampaignStopped(_stopped_message(shards[first], error)) from None
+                hung = isinstance(error, TimeoutError)
+                what = "hung" if hung else "died"
+                message = f"a worker {what} {_ATTEMPTS} times at {_shown(shards[first])}"
+                raise CampaignStopped(f"exhaustive sweep: {message}", hung) from None
 
 
-def _stopped_message(patterns: tuple[int, int], error: BaseException) -> str:
-    what = "hung" if isinstance(error, TimeoutError) else "died"
-    return (
-        f"exhaustive sweep: a worker {what} {_ATTEMPTS} times at patterns "
-        f"0x{patterns[0]:08X} to 0x{patterns[1] - 1:08X}"
-    )
+def _interruptions() -> tuple[type[BaseException], ...]:
+    return (TimeoutError, *executors.losses())
+
+
+def _raised_message(patterns: tuple[int, int], error: KernelFailure) -> str:
+    return f"exhaustive sweep: the kernel failed at {_shown(patterns)}: {error}"
+
+
+def _shown(patterns: tuple[int, int]) -> str:
+    return f"patterns 0x{patterns[0]:08X} to 0x{patterns[1] - 1:08X}"
 
 
 def _run_pool(
@@ -201,7 +243,13 @@ def _run_pool(
             raise TimeoutError
         for future in finished:
             heard = time.monotonic()
-            ledger.record(pending.pop(future), future.result())
+            number = pending.pop(future)
+            try:
+                content = future.result()
+            except KernelFailure as error:
+                message = _raised_message(shards[number], error)
+                raise CampaignStopped(message) from None
+            ledger.record(number, content)
             on_shard(_patterns(shards, ledger.done()), plan.patterns)
 
 

@@ -30,15 +30,25 @@ def _function(job_json: str) -> Callable[..., Any]:
     """Load the kernel once a process."""
     import torch
 
-    from gelu_verify import operators
-    from gelu_verify.kernels import loading
-    from gelu_verify.kernels.subject import through_autograd
-
     job = Job.model_validate_json(job_json)
     if job.device == "cpu":
         torch.set_num_threads(1)  # the shards are what runs in parallel
+    return as_called(job, load(job))
+
+
+def load(job: Job) -> Callable[..., Any]:
+    """Return the kernel's own function."""
+    from gelu_verify import operators
+    from gelu_verify.kernels import loading
+
     called_as = operators.get("gelu" if job.via else job.operator)
-    function = loading.load(job.spec, called_as.arguments)
+    return loading.load(job.spec, called_as.arguments)
+
+
+def as_called(job: Job, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what the job calls: the function, or its gradient."""
+    from gelu_verify.kernels.subject import through_autograd
+
     return through_autograd(function) if job.via else function
 
 
@@ -90,12 +100,25 @@ def _bits(first: int, count: int, device: Any) -> Any:
 
 
 def _call(function: Callable[..., Any], derivative: int, bits: Any) -> Any:
-    """Return the kernel's results (N,) for patterns; dy = 1 for a backward."""
+    """Return the kernel's results (N,) for patterns; dy = 1 for a backward.
+
+    Raises :class:`KernelFailure`, without the original exception: that may not reach a parent.
+    """
     import torch
 
+    from gelu_verify.kernels.failure import failure
     from gelu_verify.kernels.subject import require_like
 
     x = bits.view(torch.float32)
-    actual = function(torch.ones_like(x), x) if derivative else function(x)
-    require_like(actual, x.shape, torch.float32)
+    if not x.is_cuda:
+        # The pass on a CPU reads the patterns again, whatever the kernel did to its input.
+        x = x.clone()
+    raised = None
+    try:
+        actual = function(torch.ones_like(x), x) if derivative else function(x)
+    except (Exception, SystemExit) as error:
+        raised = failure(error)
+    if raised is not None:
+        raise raised
+    require_like(actual, x.shape, torch.float32, x.device)
     return actual.detach()

@@ -1,4 +1,4 @@
-"""Accuracy: the error of every element of the sweep, judged by the contract."""
+"""Accuracy: the error of every element measured, judged by the contract."""
 
 from __future__ import annotations
 
@@ -7,103 +7,67 @@ import math
 import torch
 
 from gelu_verify.checks.case import Case, Outcome
-from gelu_verify.contracts import BUILT_IN, Contract
+from gelu_verify.checks.evidence import Evidence, evidence
 from gelu_verify.errors import EmptySampleError
-from gelu_verify.judge import Tally, cancellation_ratio, judge
 from gelu_verify.measure import histogram
-from gelu_verify.measure.error import Class
 from gelu_verify.measure.regions import REGIONS
-from gelu_verify.measure.summary import RegionSummary, Summary
+from gelu_verify.measure.summary import RegionSummary, Sample
 from gelu_verify.records import (
     Accuracy,
     AllowanceUse,
     ClassCount,
     FindingStatus,
     RegionAccuracy,
-    Tightest,
 )
 from gelu_verify.report.numbers import figure
 
-#: Wider than any bound of the reference, in ULP.
-_NEAR = 1e-3
 _QUANTILES = (0.5, 0.9, 0.99, 0.999)
 
 
 def run(case: Case) -> Outcome:
-    """Measure the sweep, judge it, and say which stricter or looser promise would hold."""
+    """Judge what was measured, and say which stricter or looser promise would hold."""
     if case.job.replay and not torch.isfinite(case.elements.x).any():
         return Outcome()  # the special values check judges infinities and NaN
-    summary = Summary()
-    summary.add(case.batch)
-    tally = tallied(case, case.contract)
     outcome = Outcome()
-    if summary.total().count == 0 and tally.broken:
-        # No figure without a number, but a verdict all the same.
-        message = f"none of {summary.finite_inputs:,} finite inputs gives a finite result"
-        finding = case.finding("accuracy", FindingStatus.FAILED, message, tally.first)
+    for label, found in zip(("", "other dy: "), evidence(case), strict=False):
+        summary, tally = found.summary, found.tally
+        if summary.total().count == 0 and tally.broken:
+            # No figure without a number, but a verdict all the same.
+            count = f"{summary.finite_inputs:,}"
+            message = f"{label}none of {count} finite inputs gives a finite result"
+            finding = case.finding("accuracy", FindingStatus.FAILED, message, tally.first)
+            outcome.findings.append(finding)
+            return outcome
+        if not outcome.fields:
+            outcome.fields["accuracy"] = as_record(case, found)
+            outcome.fields["tightest"] = found.tightest
+        if tally.broken and tally.worst is not None:
+            message = label + _failure_message(case, found, tally.worst)
+            finding = case.finding("accuracy", FindingStatus.FAILED, message, tally.worst)
+        else:
+            message = f"{label}{summary.inputs:,} inputs hold {case.contract.name}"
+            finding = case.finding("accuracy", FindingStatus.PASSED, message)
         outcome.findings.append(finding)
-        return outcome
-    outcome.fields["accuracy"] = as_record(case, summary, tally)
-    outcome.fields["tightest"] = tightest(case)
-    if tally.broken and tally.worst is not None:
-        message = _failure_message(case, tally, outcome.fields["tightest"])
-        outcome.findings.append(
-            case.finding("accuracy", FindingStatus.FAILED, message, tally.worst)
-        )
-    else:
-        message = f"{summary.inputs:,} inputs hold {case.contract.name}"
-        outcome.findings.append(case.finding("accuracy", FindingStatus.PASSED, message))
     return outcome
 
 
-def tallied(case: Case, contract: Contract) -> Tally:
-    """Return the verdicts of a contract over the case's sweep."""
-    tally = Tally(contract)
-    errors = case.elements.errors
-    # An ordinary element well within the limit holds; only the others are judged.
-    near = ~(errors.ulp.abs() < contract.max_error_ulp - _NEAR) | ~errors.finite
-    suspects = (near | (errors.classes != int(Class.NONE))).nonzero().flatten()
-    if suspects.numel():
-        tally.add(judge(contract, case.elements.select(suspects)), case.batch.select(suspects))
-    return tally
-
-
-def _failure_message(case: Case, tally: Tally, best: Tightest) -> str:
-    assert tally.worst is not None
-    point = case.point(tally.worst)
-    would = best.contract or "no built-in contract"
-    size = abs(tally.worst.error_ulp)
+def _failure_message(case: Case, found: Evidence, broken: Sample) -> str:
+    point = case.point(broken)
+    would = found.tightest.contract or "no built-in contract"
+    size = abs(broken.error_ulp)
     worst = "worst" if math.isnan(size) else f"worst {figure(size)} ULP"
-    kind = Class(int(case.elements.errors.classes[_index_of(case, tally)])).label
+    kind = case.class_of(broken).label
     suffix = "" if kind == "none" else f" ({kind})"
     return (
-        f"{tally.broken:,} of {case.batch.regions.numel():,} inputs break {case.contract.name}; "
+        f"{found.tally.broken:,} of {found.summary.inputs:,} inputs break {case.contract.name}; "
         f"{worst}{suffix}: "
         f"got {point.actual}, exact {point.exact}; {would} would pass"
     )
 
 
-def _index_of(case: Case, tally: Tally) -> int:
-    assert tally.worst is not None
-    found = case.batch.regions == case.batch.regions
-    for bits, pattern in zip(case.batch.inputs, tally.worst.inputs, strict=True):
-        found = found & (bits == pattern)
-    return int(found.nonzero()[0])
-
-
-def tightest(case: Case) -> Tightest:
-    """Return the strictest built-in contract that holds, and the limits that would."""
-    holding = next((c.name for c in BUILT_IN if tallied(case, c).broken == 0), None)
-    errors = case.elements.errors
-    sizes = errors.ulp[errors.finite].abs()
-    largest = float(sizes.max()) if sizes.numel() else float("nan")
-    beyond = case.elements.select(errors.finite & (errors.ulp.abs() > 4.0))
-    ratio = float(cancellation_ratio(beyond).max()) if len(beyond.errors) else None
-    return Tightest(contract=holding, max_error_ulp=largest, cancellation=ratio)
-
-
-def as_record(case: Case, summary: Summary, tally: Tally) -> Accuracy:
-    """Return the saved form of a summary and of the allowances its contract used."""
+def as_record(case: Case, found: Evidence) -> Accuracy:
+    """Return the saved form of figures and of the allowances that the contract used."""
+    summary = found.summary
     total = summary.total()
     if total.count == 0 or total.worst is None:
         raise EmptySampleError(
@@ -113,10 +77,7 @@ def as_record(case: Case, summary: Summary, tally: Tally) -> Accuracy:
     # The reference may be off by its bound, which at most 2^p ULP of the format scale.
     slack = case.elements.errors.bound * 2.0**case.subject.fmt.precision
     return Accuracy(
-        sweep=case.sweep.name,
-        exhaustive=case.sweep.exhaustive,
-        seed=case.sweep.seed,
-        inputs_digest=case.sweep.digest,
+        **found.origin,
         inputs=summary.inputs,
         finite_inputs=summary.finite_inputs,
         count=total.count,
@@ -142,7 +103,7 @@ def as_record(case: Case, summary: Summary, tally: Tally) -> Accuracy:
             AllowanceUse(
                 allowance=name, region=region.value, count=use.count, worst=case.point(use.worst)
             )
-            for (name, region), use in tally.usage.items()
+            for (name, region), use in found.tally.usage.items()
             if use.worst is not None
         ),
         reference=_reference(case),

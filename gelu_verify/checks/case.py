@@ -10,12 +10,14 @@ import torch
 
 from gelu_verify import describe
 from gelu_verify.contracts import Contract
+from gelu_verify.exhaustive import transport
+from gelu_verify.exhaustive.census import Census
 from gelu_verify.formats import tensors
 from gelu_verify.inputs.sweep import Sweep
 from gelu_verify.job import Job, reproduce
 from gelu_verify.judge import Elements, Verdicts, judge
 from gelu_verify.kernels.subject import Subject
-from gelu_verify.measure.error import measure
+from gelu_verify.measure.error import Class, measure
 from gelu_verify.measure.regions import Regions
 from gelu_verify.measure.summary import Batch, Sample
 from gelu_verify.records import Finding, FindingStatus, Point
@@ -52,6 +54,11 @@ class Case:
         return Regions.of(subject.formula, subject.fmt, subject.operator.derivative)
 
     @cached_property
+    def census(self) -> Census | None:
+        """What a campaign over every input found, where one was run."""
+        return transport.loads(self.job.census) if self.job.census else None
+
+    @cached_property
     def elements(self) -> Elements:
         """The sweep's results, measured."""
         return self.measured(self.sweep.inputs, self.subject.run(*self.sweep.inputs))
@@ -82,6 +89,13 @@ class Case:
         """Describe one element for people, its exact value from the oracle."""
         s = self.subject
         return describe.point(sample, s.operator, s.formula, s.fmt)
+
+    def class_of(self, sample: Sample) -> Class:
+        """Return the class of failure of one element."""
+        fmt = self.subject.fmt
+        patterns = (*sample.inputs, sample.actual)
+        *inputs, actual = (tensors.from_bits(torch.tensor([p]), fmt) for p in patterns)
+        return Class(int(self.measured(tuple(inputs), actual).errors.classes[0]))
 
     def reproduce(self, *points: Point) -> str | None:
         """Return the command line that shows a finding again."""

@@ -10,10 +10,12 @@ from __future__ import annotations
 import torch
 
 from gelu_verify.checks.case import Case, Outcome
+from gelu_verify.exhaustive.census import Census
 from gelu_verify.judge import Elements, permitted
-from gelu_verify.measure.summary import Batch
+from gelu_verify.measure.summary import Batch, Sample
 from gelu_verify.records import FindingStatus
 from gelu_verify.reference.oracle import minimum
+from gelu_verify.report.numbers import figure
 
 
 def run(case: Case) -> Outcome:
@@ -38,10 +40,12 @@ def run(case: Case) -> Outcome:
             ("result is below the minimum of the formula", _below(case, elements, slack)),
         ):
             _report(case, outcome, batch, broken, message)
-        for message, (broken, others) in (
-            ("not monotone", _reversed(case, elements, slack)),
-            ("flat where the exact value moves", _flat(case, elements, slack)),
-        ):
+        pairs = [("flat where the exact value moves", _flat(case, elements, slack))]
+        if case.census is None:
+            pairs.insert(0, ("not monotone", _reversed(case, elements, slack)))
+        else:
+            _report_reversals(case, outcome, case.census)
+        for message, (broken, others) in pairs:
             _report(case, outcome, batch, broken, message, others)
     if not outcome.findings:
         names = "finite"
@@ -77,6 +81,20 @@ def _report(
     point = case.point(sample)
     text = f"{message} at {indices.numel():,} inputs, as got {point.actual} for exact {point.exact}"
     finding = case.finding("invariants", FindingStatus.FAILED, text, sample, other)
+    outcome.findings.append(finding)
+
+
+def _report_reversals(case: Case, outcome: Outcome, census: Census) -> None:
+    """Add a finding if results step back from their neighbour's by more than is permitted."""
+    worst = census.worst_reversal
+    if census.reversals_broken == 0 or worst is None:
+        return
+    text = (
+        f"not monotone at {census.reversals_broken:,} inputs, of {census.reversals:,} that step "
+        f"back; at most {figure(worst.error_ulp)} ULP, to {case.point(worst).actual}"
+    )
+    before = Sample((worst.inputs[0] - 1,), worst.actual, 0.0)
+    finding = case.finding("invariants", FindingStatus.FAILED, text, worst, before)
     outcome.findings.append(finding)
 
 

@@ -13,6 +13,7 @@ import torch
 
 from gelu_verify import describe
 from gelu_verify.checks.case import Case, Outcome
+from gelu_verify.exhaustive.census import Census
 from gelu_verify.formats import tensors
 from gelu_verify.judge import Elements
 from gelu_verify.records import FindingStatus, Saturation
@@ -29,9 +30,19 @@ class _Edge:
     absolute: float
     ulp: float
 
+    @classmethod
+    def at(cls, start: float, saturated: Elements) -> _Edge:
+        """Return the edge at ``start``, its cost the largest among saturated elements."""
+        errors = saturated.errors
+        absolute, ulp = errors.absolute[errors.finite], errors.ulp[errors.finite].abs()
+        return cls(start, float(absolute.max()), float(ulp.max()))
+
 
 def run(case: Case) -> Outcome:
-    """Find both thresholds on the sweep, refine them between its points, and state the cost."""
+    """Find both thresholds and state the cost.
+
+    From a census they are exact; else found on the sweep and refined between its points.
+    """
     chosen = torch.isfinite(case.elements.x)
     if case.subject.operator.derivative:
         # Any other dy moves the point at which dy·f'(x) becomes 0.
@@ -59,6 +70,8 @@ def _saturated(inputs: tuple[torch.Tensor, ...], actual: torch.Tensor, side: int
 
 
 def _edge(case: Case, elements: Elements, side: int) -> _Edge:
+    if case.census is not None:
+        return _edge_of_census(case, case.census, side)
     part = elements.select(elements.x < 0 if side < 0 else elements.x > 0)
     hits = _saturated(part.inputs, part.actual, side)
     inside = _run_length(hits if side < 0 else hits.flip(0))
@@ -72,9 +85,21 @@ def _edge(case: Case, elements: Elements, side: int) -> _Edge:
         beyond = float(part.x[inside] if side < 0 else part.x[total - inside - 1])
         start, extra = _refine(case, start, beyond, side)
         found = extra or found
-    finite = found.errors.finite
-    absolute, ulp = found.errors.absolute[finite], found.errors.ulp[finite].abs()
-    return _Edge(start, float(absolute.max()), float(ulp.max()))
+    return _Edge.at(start, found)
+
+
+def _edge_of_census(case: Case, census: Census, side: int) -> _Edge:
+    """Return the threshold that every input shows: next outwards to the last not saturated."""
+    fmt = case.subject.fmt
+    magnitude = max((census.zero_reach if side < 0 else census.identity_reach) + 1, 1)
+    if magnitude > fmt.largest_bits:
+        return _Edge(None, 0.0, 0.0)
+    x = fmt.decode(magnitude | (fmt.sign_bit if side < 0 else 0))
+    one_x = torch.tensor([x], dtype=case.subject.dtype)
+    inputs = (torch.ones_like(one_x), one_x) if case.subject.operator.derivative else (one_x,)
+    # The nearest to the other side costs the most, as in _refine.
+    actual = -torch.zeros_like(one_x) if side < 0 else inputs[0]
+    return _Edge.at(x, case.measured(inputs, actual))
 
 
 def _run_length(hits: torch.Tensor) -> int:

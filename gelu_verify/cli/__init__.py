@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from gelu_verify.cli import check, listing
+from gelu_verify.cli import check, hunt, listing
 from gelu_verify.errors import GeluVerifyError
 
 #: What typer raises for a wrong option; it keeps its own copy of click, under another name.
@@ -24,6 +24,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("check")(check.command)
+app.command("hunt")(hunt.command)
 app.command("list")(listing.command)
 
 
@@ -45,7 +46,7 @@ def _options(
 def main() -> None:
     """Run the command line; an error becomes one line and its exit status."""
     try:
-        status = app(standalone_mode=False)
+        status = app(standalone_mode=False, prog_name="gelu-verify")
         sys.stdout.flush()
     except GeluVerifyError as error:
         _fail(str(error), error.exit_status)

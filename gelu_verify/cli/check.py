@@ -5,12 +5,16 @@ from __future__ import annotations
 import contextlib
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+if TYPE_CHECKING:
+    from gelu_verify.campaign.run import Plan
+    from gelu_verify.job import Job
+
 KERNEL_HELP = (
-    "A registered name (gelu-verify list), module:function, path/to/file.py:function, "
+    "A registered name (gelu-verify list), module:function, path/to/file.py:function, lib.so:symbol, "
     "or torch.ops.namespace.name."
 )
 
@@ -42,7 +46,10 @@ def command(
     device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
     sweep: Annotated[
         str,
-        typer.Option(help="quick, standard or exhaustive; 8 and 16 bits are always exhaustive."),
+        typer.Option(
+            help="quick, standard or exhaustive (fp32: all 2^32 inputs); "
+            "8 and 16 bits are always exhaustive."
+        ),
     ] = "standard",
     seed: Annotated[int, typer.Option(help="Seed of the sampled inputs.")] = 0,
     input: Annotated[
@@ -65,6 +72,24 @@ def command(
         bool,
         typer.Option("--in-process", help="Run kernels in this process, for a debugger."),
     ] = False,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(
+            help="File that keeps what an exhaustive sweep of fp32 has done, to go on later; that "
+            "of a backward through autograd is FILE-autograd. [default: in the cache folder]"
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes of an exhaustive sweep. [default: one a core or GPU]"),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Dask scheduler whose workers run an exhaustive sweep (tcp://host:8786).",
+        ),
+    ] = None,
     json: Annotated[
         Path | None, typer.Option(help="Write the results to this file (- for stdout).")
     ] = None,
@@ -114,16 +139,50 @@ def command(
             "input: got the number of arguments of no operator of the kernel, "
             "expected x for gelu and dy,x for gelu_backward."
         )
-    with progress.bar(jobs) as on_check:
+    how = _plan(jobs, ledger, workers, scheduler, timeout, in_process)
+    with progress.bar(jobs) as bar:
         if in_process:
             # What a kernel prints must not get between the lines of JSON.
             with contextlib.redirect_stdout(sys.stderr):
-                results = session.run_here(jobs, on_check)
+                results = session.run_here(jobs, bar, plan=how, on_patterns=bar.on_patterns)
         else:
-            results = session.run(jobs, limits, on_check)
+            results = session.run(jobs, limits, bar, how, bar.on_patterns)
     files.write(results, json, markdown)
     if files.STDOUT not in (str(json), str(markdown)):
         from gelu_verify.report import terminal
 
         terminal.show(terminal.console(), results)
     raise typer.Exit(results.exit_status)
+
+
+def _plan(
+    jobs: list[Job],
+    ledger: Path | None,
+    workers: int | None,
+    scheduler: str | None,
+    timeout: float,
+    in_process: bool,
+) -> Plan:
+    """Return how campaigns run; an option of theirs where there is none is wrong usage."""
+    from gelu_verify.campaign.checked import is_swept
+    from gelu_verify.campaign.run import Plan
+    from gelu_verify.errors import UsageError
+
+    given = {"ledger": ledger, "workers": workers, "scheduler": scheduler}
+    for name, value in given.items():
+        if value is None:
+            continue
+        if in_process or not any(is_swept(job) for job in jobs):
+            raise UsageError(
+                f"{name}: got {value}, expected --sweep exhaustive of fp32 in processes of its "
+                f"own. Drop --{name}."
+            )
+    if scheduler is not None and workers is not None:
+        raise UsageError(f"workers: got {workers} and --scheduler, expected one of them. Drop one.")
+    if ledger is not None and len({(job.spec.name, job.format) for job in jobs}) > 1:
+        raise UsageError(
+            f"ledger: got {ledger} for several kernels or formats, expected one of each. "
+            "Name one kernel and --format fp32."
+        )
+    seconds = max(timeout, Plan.seconds)
+    return Plan(ledger=ledger, workers=workers, scheduler=scheduler, seconds=seconds)

@@ -8,7 +8,7 @@ from functools import cached_property
 import torch
 
 from gelu_verify.exhaustive import exact as block_exact
-from gelu_verify.exhaustive.spans import EPSILON, FP32, Span
+from gelu_verify.exhaustive.spans import EPSILON, FP32, Span, Zone
 from gelu_verify.judge import Elements
 from gelu_verify.measure.error import measure
 from gelu_verify.measure.regions import REGIONS
@@ -94,7 +94,13 @@ class Block:
 
     @cached_property
     def odd(self) -> torch.Tensor:
-        """Indices of elements that can have a class: zero, wrong sign, or not finite."""
+        """Indices of elements that can have a class: zero, wrong sign, or not finite; a number for
+        a NaN; all that is given for an infinity.
+        """
+        if self.span.zone is Zone.NAN:
+            return (~torch.isnan(self.actual)).nonzero().flatten()
+        if self.span.zone is Zone.INFINITE:
+            return torch.arange(len(self), device=self.bits.device)
         if self._has_sign_of_x():
             return self.bits.new_empty(0, dtype=torch.long)
         product = self.actual.double() * self.high

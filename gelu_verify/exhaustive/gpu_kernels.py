@@ -103,7 +103,8 @@ def measure_kernel(
     worst = tl.max(tl.where(finite, size, 0.0), 0)
     worst_at = tl.min(tl.where((size == worst) & mask, pattern, 4294967296), 0)
     odd = tl.sum((~ordinary & mask).to(tl.int32), 0)
-    half, one = size > 0.5 + open_width, size > 1.0 + open_width
+    # What is not finite has a class, by which the host judges it.
+    half, one = finite & (size > 0.5 + open_width), finite & (size > 1.0 + open_width)
     near = (size > flag_from) | (tl.abs(size - 0.5) <= open_width)
     near = near | (tl.abs(size - 1.0) <= open_width)
     unusual = odd + tl.sum((near & mask).to(tl.int32), 0)
@@ -116,7 +117,7 @@ def measure_kernel(
         direction = tl.load(falling_ptr + piece)
         step = tl.where((direction == 2) & (lane == 0), 0.0, step)
         step = tl.where(direction == 1, step, -step)
-        back = tl.where(step > 0.0, step * per_ulp, 0.0)
+        back = tl.where((step > 0.0) & (step < 1e300), step * per_ulp, 0.0)
     worst_back = tl.max(back, 0)
     back_at = tl.min(tl.where(back == worst_back, pattern, 4294967296), 0)
 

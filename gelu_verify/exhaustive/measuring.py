@@ -198,7 +198,7 @@ class Pass:
         batch = block.batch(members, elements)
         left = torch.ones(members.numel(), dtype=torch.bool)
         for contract in contracts:
-            mine = contract is self.contract or contract not in BUILT_IN
+            mine = contract == self.contract or contract not in BUILT_IN
             if mine:
                 # Which elements need which allowance is recorded: all of them are judged.
                 verdicts = judge(contract, elements)

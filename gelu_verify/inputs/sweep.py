@@ -41,7 +41,7 @@ _DENSITIES = {
     (32, Depth.QUICK): _Density(48, 20_000, 16),
     (32, Depth.STANDARD): _Density(768, 300_000, 512),
     # fp64 is compared in mpmath, some 50 µs a point.
-    (64, Depth.QUICK): _Density(1, 1_000, 1),
+    (64, Depth.QUICK): _Density(1, 1_000, 2),
     (64, Depth.STANDARD): _Density(1, 4_000, 4),
 }
 
@@ -74,11 +74,18 @@ class Sweep:
         return state.hexdigest()[:16]
 
 
-def build(fmt: Format, arguments: tuple[str, ...], depth: Depth, seed: int = 0) -> Sweep:
+def build(
+    fmt: Format,
+    arguments: tuple[str, ...],
+    depth: Depth,
+    seed: int = 0,
+    hard: tuple[tuple[int, ...], ...] = (),
+) -> Sweep:
     """Return the sweep of an elementwise operator with arguments ``("x",)`` or ``("dy", "x")``.
 
     With a ``dy`` every x is taken twice: with dy = 1, and with a seeded dy of random sign,
     significand and exponent, the largest and the smallest values of the format included.
+    hard: input patterns to take as well (``inputs.hard_cases``), one for each argument.
     """
     exhaustive = fmt.bits <= 16
     if depth is Depth.EXHAUSTIVE and not exhaustive:
@@ -88,10 +95,36 @@ def build(fmt: Format, arguments: tuple[str, ...], depth: Depth, seed: int = 0) 
         raise EmptySampleError("sweep: got no inputs, expected at least one.")
     name = f"{Depth.EXHAUSTIVE if exhaustive else depth}"
     if arguments == ("x",):
-        return Sweep(name, fmt, (x,), exhaustive, seed)
+        return Sweep(name, fmt, _merged(fmt, (x,), hard), exhaustive, seed)
     twice = x.repeat_interleave(2)
     dy = _gradients(fmt, x.numel(), seed)
-    return Sweep(name, fmt, (dy, twice), exhaustive, seed)
+    return Sweep(name, fmt, _merged(fmt, (dy, twice), hard), exhaustive, seed)
+
+
+def _merged(
+    fmt: Format, inputs: tuple[torch.Tensor, ...], hard: tuple[tuple[int, ...], ...]
+) -> tuple[torch.Tensor, ...]:
+    """Return inputs with those of ``hard`` that are not among them, each at its place in x."""
+    bits = [tensors.to_bits(part, fmt) for part in inputs]
+    new = [
+        patterns
+        for patterns in hard
+        if not torch.stack(
+            [part == _signed(p, fmt) for part, p in zip(bits, patterns, strict=True)]
+        )
+        .all(0)
+        .any()
+    ]
+    if not new:
+        return inputs
+    parts = zip(inputs, zip(*new, strict=True), strict=True)
+    joined = [torch.cat([part, _from_patterns(fmt, list(more))]) for part, more in parts]
+    # Stable sorts: NaNs come first, -0 before +0, and what was there keeps its order.
+    x = joined[-1].double()
+    order = torch.argsort((~torch.signbit(x)).long(), stable=True)
+    order = order[torch.argsort(x[order], stable=True)]
+    order = order[torch.argsort((~torch.isnan(x[order])).long(), stable=True)]
+    return tuple(part[order] for part in joined)
 
 
 def replay(fmt: Format, patterns: tuple[tuple[int, ...], ...]) -> Sweep:
@@ -104,8 +137,13 @@ def replay(fmt: Format, patterns: tuple[tuple[int, ...], ...]) -> Sweep:
 
 
 def _from_patterns(fmt: Format, patterns: list[int]) -> torch.Tensor:
-    signed = [p - (1 << 64) if fmt.bits == 64 and p >> 63 else p for p in patterns]
+    signed = [_signed(pattern, fmt) for pattern in patterns]
     return tensors.from_bits(torch.tensor(signed, dtype=torch.int64), fmt)
+
+
+def _signed(pattern: int, fmt: Format) -> int:
+    """Return a pattern as int64 holds it."""
+    return pattern - (1 << 64) if fmt.bits == 64 and pattern >> 63 else pattern
 
 
 def _every_pattern(fmt: Format) -> torch.Tensor:

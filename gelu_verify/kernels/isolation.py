@@ -6,13 +6,7 @@ limit, or grows beyond the memory limit, the last it told becomes the result, wi
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
 import queue
-import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -24,6 +18,7 @@ import psutil
 
 from gelu_verify.errors import GeluVerifyError, UsageError
 from gelu_verify.job import Job, blank, reproduce
+from gelu_verify.kernels import child as process
 from gelu_verify.records import Finding, FindingStatus, KernelResult, Status
 
 #: Called with the index of the job and the check that starts.
@@ -83,32 +78,6 @@ def run(jobs: list[Job], limits: Limits, on_check: OnCheck) -> Outcome:
     return outcome
 
 
-def _spawn(jobs: list[Job], stderr: IO[str]) -> subprocess.Popen[str]:
-    environment = dict(os.environ)
-    if jobs[0].device == "cpu":
-        # Triton kernels run on a CPU only in its interpreter, which must be chosen at import.
-        environment["TRITON_INTERPRET"] = "1"
-    # The child finds modules where this process does: with ``-m`` a file of the user's called
-    # types.py or queue.py in the current folder would stand before the standard library's.
-    program = f"import sys; sys.path[:] = {sys.path!r}; from {_WORKER} import main; main()"
-    child = subprocess.Popen(
-        [sys.executable, "-P", "-c", program],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-        text=True,
-        env=environment,
-        start_new_session=True,
-    )
-    assert child.stdin is not None
-    try:
-        child.stdin.write(json.dumps([job.model_dump(mode="json") for job in jobs]))
-        child.stdin.close()
-    except BrokenPipeError:
-        pass  # it died at once; the listener will say how
-    return child
-
-
 class _Listener:
     """One child and what is known of the job it is at."""
 
@@ -119,9 +88,12 @@ class _Listener:
         self.stderr = stderr
         self.finished = 0
         self.partial, self.check = blank(jobs[0]), "start-up"
-        self.child = _spawn(jobs, stderr)
-        self.events: queue.Queue[dict[str, Any] | None] = queue.Queue()
-        self.reader = threading.Thread(target=_read, args=(self.child, self.events), daemon=True)
+        request = [job.model_dump(mode="json") for job in jobs]
+        self.child = process.spawn(_WORKER, request, jobs[0].device, stderr)
+        self.events: process.Events = queue.Queue()
+        self.reader = threading.Thread(
+            target=process.read, args=(self.child, self.events), daemon=True
+        )
         self.reader.start()
         self.spent = 0.0
 
@@ -136,7 +108,7 @@ class _Listener:
                     reason = self._over_limit(self.spent + time.monotonic() - heard)
                     if reason is not None:
                         return self._stopped(outcome, *reason)
-                    if not _has_ended(self.child):
+                    if not process.has_ended(self.child):
                         continue
                     # Something the kernel started may hold the pipe open for ever.
                     self.reader.join(_POLL_SECONDS)
@@ -144,11 +116,11 @@ class _Listener:
                 self._count(event, time.monotonic() - heard)
                 heard = time.monotonic()
                 if event is None:
-                    death = _death(self.child, self.stderr)
+                    death = process.death(self.child, self.stderr)
                     return self._stopped(outcome, Status.CRASHED, death)
                 self._handle(event, outcome)
         finally:
-            _kill(self.child)
+            process.kill(self.child)
         return self.finished
 
     def _count(self, event: dict[str, Any] | None, seconds: float) -> None:
@@ -204,45 +176,3 @@ class _Listener:
             self.partial.model_copy(update={"status": status, "findings": findings})
         )
         return self.finished + 1
-
-
-def _read(child: subprocess.Popen[str], events: queue.Queue[dict[str, Any] | None]) -> None:
-    assert child.stdout is not None
-    for line in child.stdout:
-        events.put(json.loads(line))
-    events.put(None)
-
-
-def _has_ended(child: subprocess.Popen[str]) -> bool:
-    """Tell whether a child has ended, and leave it as a zombie whose number is not given again."""
-    if child.returncode is not None:
-        return True
-    try:
-        return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
-    except ChildProcessError:
-        return True
-
-
-def _death(child: subprocess.Popen[str], stderr: IO[str]) -> str:
-    with contextlib.suppress(ChildProcessError):
-        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    _kill(child)
-    code = child.wait()
-    if code < 0:
-        try:
-            how = f"was killed by signal {signal.Signals(-code).name}"
-        except ValueError:
-            how = f"was killed by signal {-code}"
-    else:
-        how = f"exited with status {code}"
-    stderr.seek(0)
-    lines = [line.strip() for line in stderr.read()[-4000:].splitlines() if line.strip()]
-    return f"the kernel's process {how}" + (f": {lines[-1][:300]}" if lines else "")
-
-
-def _kill(child: subprocess.Popen[str]) -> None:
-    """End the child and everything it started, also where it has ended but is not waited for."""
-    if child.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-    child.wait()

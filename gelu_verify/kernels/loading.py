@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from gelu_verify.errors import GeluVerifyError, UnavailableError, UsageError
-from gelu_verify.kernels import activity
+from gelu_verify.kernels import activity, shared_library
 from gelu_verify.kernels.registry import require_file
 from gelu_verify.kernels.spec import KernelSpec
 
@@ -23,10 +23,12 @@ Function = Callable[..., Any]
 
 def load(spec: KernelSpec, arguments: tuple[str, ...]) -> Function:
     """Return the callable a spec names; it must accept the operator's arguments by position."""
+    source, _, attribute = spec.target.rpartition(":")
     if spec.target.startswith("torch.ops."):
         function = _torch_operator(spec.target)
+    elif shared_library.is_library(source):
+        function = shared_library.load(spec.target, arguments)
     else:
-        source, _, attribute = spec.target.rpartition(":")
         with activity.of_kernel():
             module = _module(spec, source)
         function = _attribute(module, source, attribute)

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from gelu_verify.errors import UsageError, unknown_name
+from gelu_verify.kernels import shared_library
 from gelu_verify.kernels.spec import KernelSpec
 
 
@@ -38,7 +39,14 @@ def find(name: str) -> KernelSpec:
     source, _, function = name.rpartition(":")
     if source.endswith(".py"):
         require_file(Path(source))
-    return KernelSpec(name=name, target=name, operator=_guess_operator(function))
+    operator = _guess_operator(function)
+    if shared_library.is_library(source):
+        shared_library.require_library(source)
+        formats, devices = shared_library.FORMATS, shared_library.DEVICES
+        return KernelSpec(
+            name=name, target=name, operator=operator, formats=formats, devices=devices
+        )
+    return KernelSpec(name=name, target=name, operator=operator)
 
 
 def require_file(path: Path) -> None:
@@ -52,7 +60,14 @@ def _not_a_kernel(name: str, known: list[str]) -> UsageError:
         return UsageError(
             f"kernel: got {name!r}, expected path/to/file.py:function. Add ':' and the function."
         )
-    hint = "Or name one as module:function, path/to/file.py:function or torch.ops.namespace.name."
+    if any(map(shared_library.is_library, (name.rpartition(":")[0], name.removesuffix(":")))):
+        return UsageError(
+            f"kernel: got {name!r}, expected path/to/lib.so:symbol. Add ':' and the C function."
+        )
+    hint = (
+        "Or name one as path/to/lib.so:symbol, "
+        "module:function, path/to/file.py:function or torch.ops.namespace.name."
+    )
     return unknown_name("kernel", name, known, hint)
 
 

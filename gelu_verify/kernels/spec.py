@@ -63,7 +63,8 @@ class KnownIssue(BaseModel):
 class KernelSpec(BaseModel):
     """A kernel: how to reach it, what it claims to compute, what it promises.
 
-    target: ``module:function``, ``path/to/file.py:function`` or ``torch.ops.namespace.name``.
+    target: ``module:function``, ``path/to/file.py:function``, ``path/to/lib.so:symbol`` or
+    ``torch.ops.namespace.name``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

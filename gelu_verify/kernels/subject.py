@@ -9,19 +9,10 @@ from typing import Any
 
 import torch
 
-from gelu_verify.errors import GeluVerifyError
 from gelu_verify.formats import Format, tensors
 from gelu_verify.kernels import activity, interpreter
+from gelu_verify.kernels.failure import KernelFailure, ResultFault, failure
 from gelu_verify.operators import Operator
-
-
-class KernelFailure(GeluVerifyError):
-    """The kernel raised; the original exception is its cause and its text is in the message."""
-
-
-class ResultFault(KernelFailure):
-    """The kernel returned something that is no result: another type, dtype, shape or device."""
-
 
 #: What libraries say when they decline an input, as opposed to a fault.
 _REFUSALS = ("not implemented for", "not support", "unsupported", "dtype", "contiguous")
@@ -65,8 +56,7 @@ class Subject:
                 if self.device.type == "cuda":
                     torch.cuda.synchronize(self.device)
         except (Exception, SystemExit) as error:
-            detail = " ".join(str(error).split())[:300]
-            raise KernelFailure(f"{type(error).__name__}: {detail or 'no message'}") from error
+            raise failure(error) from error
         finally:
             self.seconds += time.perf_counter() - start
         self.simulated = self.simulated or interpreter.launches() > before

@@ -40,12 +40,13 @@ def _is_special(path: Path) -> bool:
 def write(results: Results, json: Path | None, summary: Path | None) -> None:
     """Write results as JSON and as a Markdown summary, each whole or not at all."""
     if json is not None:
-        _put(json, results.model_dump_json(indent=2) + "\n")
+        put(json, results.model_dump_json(indent=2) + "\n")
     if summary is not None:
-        _put(summary, markdown.summary(results))
+        put(summary, markdown.summary(results))
 
 
-def _put(path: Path, text: str) -> None:
+def put(path: Path, text: str) -> None:
+    """Write text to a file, whole or not at all, or to stdout for ``-``."""
     if str(path) == STDOUT:
         sys.stdout.write(text)
     else:

@@ -9,6 +9,7 @@ import torch
 from tests.cli.command import KERNELS, here, process
 
 FAST = ("--format", "fp32", "--sweep", "quick")
+ALL = ("--format", "fp32", "--sweep", "exhaustive")
 
 
 @pytest.fixture
@@ -51,6 +52,15 @@ def run(tmp_path, monkeypatch, capsys):
         (["k.py:sound", "--json", "/proc/x.json"], "output: got /proc/x.json"),
         (["k.py:sound", "--json", "a", "--markdown", "a"], "expected two files"),
         (["k.py:sound", "--json", "-", "--markdown", "-"], "expected two files"),
+        (["k.py:sound", "--ledger", "l"], "ledger: got l, expected --sweep exhaustive of fp32"),
+        (["k.py:sound", "--workers", "2", *FAST], "workers: got 2, expected --sweep exhaustive"),
+        (["k.py:sound", "--scheduler", "tcp://h:1", "--format", "bf16"], "scheduler: got tcp"),
+        (["k.py:sound", "--workers", "0"], "Invalid value for '--workers'"),
+        (["k.py:sound", "--workers", "2", "--in-process", *ALL], "in processes of its own"),
+        (["k.py:sound", "--workers", "2", "--scheduler", "h", *ALL], "and --scheduler, expected"),
+        (["k.py:sound", "--ledger", "l", "--sweep", "exhaustive"], "several kernels or formats"),
+        (["k.py:sound", "k.py:prints", "--ledger", "l", *ALL], "several kernels or formats"),
+        (["k.py:sound", "--ledger", "k.py", *ALL], "ledger k.py: got a file that SQLite cannot"),
     ],
 )
 def test_one_line_and_status_2_when_a_word_is_wrong(run, words, message):

@@ -28,3 +28,26 @@ def test_nothing_is_shown_when_it_is_no_terminal(capsys, monkeypatch):
     with progress.bar([job()]) as on_check:
         on_check(0, "loading")
     assert capsys.readouterr() == ("", "")
+
+
+def test_patterns_done_and_time_left_are_shown_when_a_campaign_runs(monkeypatch):
+    file = io.StringIO()
+    terminal = console.Console(file=file, force_terminal=True, width=160, color_system=None)
+    monkeypatch.setattr(console, "Console", lambda **_: terminal)
+    monkeypatch.setattr(progress, "_PATIENCE_SECONDS", -1.0)
+    clock = iter([0.0, 0.0, 100.0, 200.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock, 300.0))
+    with progress.bar([job("fp32")]) as bar:
+        bar.on_patterns(0, 1000, 4000)  # from the ledger
+        bar.on_patterns(0, 2000, 4000)
+        assert "2,000 of 4,000 inputs, 0:06:40 left" in bar.progress.tasks[0].fields["detail"]
+        bar(0, "loading")
+        assert bar.progress.tasks[0].fields["detail"] == ""
+    assert "f gelu fp32: all inputs" in file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.4, "0:00:00"), (59.6, "0:01:00"), (9e4, "25:00:00")]
+)
+def test_duration_is_hours_minutes_seconds(seconds, text):
+    assert progress._duration(seconds) == text

@@ -1,0 +1,49 @@
+"""A check of all 2^32 inputs: first a quick one, then the campaign, then one with its census."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gelu_verify.campaign.run import CampaignStopped
+from gelu_verify.job import Job, reproduce
+from gelu_verify.records import Finding, FindingStatus, KernelResult, Status
+
+Check = Callable[[Job], KernelResult | None]
+
+_ENDED = (Status.CRASHED, Status.TIMED_OUT, Status.UNAVAILABLE)
+
+
+def is_swept(job: Job) -> bool:
+    """Tell whether a job is for a campaign: 8 and 16 bits fit in memory, 64 nowhere."""
+    return job.format == "fp32" and job.depth == "exhaustive" and not job.replay
+
+
+def check(job: Job, run_checks: Check, campaign: Callable[[], str]) -> KernelResult | None:
+    """Return the result of a job over every input; None if it does not apply to the kernel.
+
+    A kernel that cannot be run, or gives no figures, is not swept: the quick check says why. One
+    that stops the campaign keeps what the quick check learnt.
+    """
+    quick = run_checks(job.model_copy(update={"depth": "quick"}))
+    if quick is None or quick.status in _ENDED or quick.accuracy is None:
+        return quick
+    try:
+        census = campaign()
+    except CampaignStopped as stop:
+        return _stopped(job, quick, stop)
+    return run_checks(job.model_copy(update={"census": census}))
+
+
+def _stopped(job: Job, known: KernelResult, stop: CampaignStopped) -> KernelResult:
+    finding = Finding(
+        check="accuracy",
+        status=FindingStatus.FAILED,
+        message=str(stop),
+        reproduce=reproduce(job),
+    )
+    return known.model_copy(
+        update={
+            "status": Status.TIMED_OUT if stop.timed_out else Status.CRASHED,
+            "findings": (*known.findings, finding),
+        }
+    )

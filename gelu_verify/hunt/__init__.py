@@ -1,0 +1,1 @@
+"""Worst inputs by search, where trying every input is impossible."""

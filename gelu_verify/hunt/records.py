@@ -1,0 +1,87 @@
+"""What a hunt gives back. Loads no framework."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from gelu_verify.job import Job
+from gelu_verify.records import Environment, Point, Record
+
+
+class HuntStatus(StrEnum):
+    """How a hunt ended; it judges no contract."""
+
+    FINISHED = "finished"
+    CRASHED = "crashed"
+    TIMED_OUT = "timed_out"
+    UNAVAILABLE = "unavailable"
+
+
+class Found(Record):
+    """The largest error found in a region, or the first NaN where a number is due."""
+
+    region: str
+    kind: str = Field(description="class of failure; none for an ordinary error")
+    point: Point
+    relative_error: float = Field(description="|actual - exact| / |exact|; 1 is a loss of 100 %")
+    reproduce: str | None = Field(description="command line that shows it again")
+
+
+class HuntRequest(Record):
+    """What a hunt is asked to do; travels to the child process as JSON."""
+
+    job: Job
+    seconds: float
+
+
+class HuntResult(Record):
+    """The largest errors that a search found. Others may be larger: a search proves no maximum."""
+
+    name: str
+    target: str
+    operator: str
+    via: str | None = None
+    formula: str
+    format: str
+    device: str
+    status: HuntStatus
+    message: str | None = Field(None, description="why it did not finish")
+    seed: int
+    budget_seconds: float
+    seconds: float = 0.0
+    kernel_inputs: int = Field(0, description="inputs the kernel was run on")
+    measured: int = Field(0, description="of these, compared with the exact value")
+    stages: dict[str, int] = Field(default_factory=dict, description="inputs measured by stage")
+    found: tuple[Found, ...] = Field((), description="one a region, the largest error first")
+
+    @property
+    def exit_status(self) -> int:
+        """0 finished, 1 crashed or timed out, 3 unavailable."""
+        return {HuntStatus.FINISHED: 0, HuntStatus.UNAVAILABLE: 3}.get(self.status, 1)
+
+
+class HuntReport(Record):
+    """The content of the file of ``gelu-verify hunt --json``."""
+
+    schema_version: int = 1
+    environment: Environment
+    hunt: HuntResult
+
+
+def blank(request: HuntRequest) -> HuntResult:
+    """Return the result of a hunt before anything is known."""
+    job = request.job
+    return HuntResult(
+        name=job.spec.name,
+        target=job.spec.target,
+        operator=job.operator,
+        via=job.via,
+        formula=job.formula,
+        format=job.format,
+        device=job.device,
+        status=HuntStatus.CRASHED,
+        seed=job.seed,
+        budget_seconds=request.seconds,
+    )

@@ -1,0 +1,64 @@
+"""``gelu-verify hunt``."""
+
+import json
+import re
+
+import pytest
+
+from gelu_verify.hunt import hard_cases
+from tests.cli.command import here
+
+
+@pytest.fixture
+def hunt(capsys, monkeypatch, tmp_path):
+    def run(*words):
+        return here(capsys, monkeypatch, "hunt", *words)
+
+    return run
+
+
+def test_worst_inputs_are_shown_and_saved_when_torch_is_hunted(hunt, tmp_path):
+    saved, result = tmp_path / "h.jsonl", tmp_path / "r.json"
+    done = hunt("torch-erf", "--seconds", "1", "--save", saved, "--json", result)
+    assert done.status == 0
+    line = r"largest error found: [89]\.\d\de\+15 ULP \(100 % of the exact value\) at x = -"
+    assert re.search(line, done.out)
+    assert "maximum" not in done.out
+    found = json.loads(result.read_text())["hunt"]["found"]
+    assert found[0]["relative_error"] == 1.0
+    cases = hard_cases.read(saved)
+    assert cases[0].bits == tuple(found[0]["point"]["bits"].values())
+    assert cases[0].versions["torch"]
+    assert all(abs(case.error_ulp) > 0.5 for case in cases)
+
+
+def test_what_was_found_is_kept_when_the_kernel_dies_on_the_way(hunt, tmp_path):
+    result = tmp_path / "r.json"
+    done = hunt("tests.hunt.kernels:dies_later", "--format", "fp32", "--seconds", "5",
+                "--json", result)  # fmt: skip
+    record = json.loads(result.read_text())["hunt"]
+    assert (done.status, record["status"]) == (1, "crashed")
+    assert "SIGSEGV" in record["message"]
+
+
+def test_hunt_is_timed_out_when_the_kernel_hangs(hunt):
+    done = hunt("tests.hunt.kernels:hangs", "--seconds", "1", "--timeout", "1.5")
+    assert done.status == 1
+    assert "TIMED OUT" in done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("torch-erff",), "Did you mean torch-erf?"),
+        (("torch-erf", "--format", "fp65"), "format"),
+        (("torch-erf", "--format", "fp32,bf16"), "format"),
+        (("torch.ops.aten.gelu_backward", "--backward"), "--backward"),
+        (("nowhere.py:f",), "nowhere.py"),
+    ],
+)
+def test_usage_error_is_one_line_when_an_option_is_wrong(hunt, words, message):
+    done = hunt(*words)
+    assert done.status == 2
+    assert message in done.err
+    assert done.err.count("\n") == 1
