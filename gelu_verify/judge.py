@@ -112,14 +112,15 @@ def _within_limit(limit: float, elements: Elements) -> torch.Tensor:
     if indices.numel() and (errors.bound or limit == _CORRECTLY_ROUNDED):
         inputs = tuple(part[indices] for part in elements.inputs)
         exact = elements.operator.precise(inputs, elements.formula, elements.fmt)
-        actual = elements.actual[indices]
+        actual = elements.actual[indices].cpu()  # the oracle's values are there
         precise = measure(actual, exact, elements.fmt).ulp.abs()
-        within[indices] = precise <= limit
+        decided = precise <= limit
         if limit == _CORRECTLY_ROUNDED:
             # Next to a tie the error is 0.5 in float64 on either side, and below a power of two
             # half an ULP is a whole step: only the rounded value itself is correctly rounded.
             rounded = steps(actual, exact, elements.fmt) == 0
-            within[indices] = torch.where(precise == limit, rounded, within[indices])
+            decided = torch.where(precise == limit, rounded, decided)
+        within[indices] = decided.to(within.device)
     return within
 
 

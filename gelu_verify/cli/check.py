@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from gelu_verify.job import Job
 
 KERNEL_HELP = (
-    "A registered name (gelu-verify list), module:function, path/to/file.py:function, lib.so:symbol, "
+    "A registered name (gelu-verify list), module:function, path/to/file.py:function, "
+    "path/to/lib.so:symbol (float*, float*, size_t), "
     "or torch.ops.namespace.name."
 )
 

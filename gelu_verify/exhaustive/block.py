@@ -39,6 +39,10 @@ class Results:
         before = float(self.actual[start - 1]) if start else self.before
         return Results(self.bits[start:stop], self.actual[start:stop], before)
 
+    def on_cpu(self) -> Results:
+        """Return the results on the CPU, where a few elements are measured faster."""
+        return Results(self.bits.cpu(), self.actual.cpu(), self.before)
+
 
 @dataclass(frozen=True)
 class Block:
@@ -208,9 +212,9 @@ class Block:
         return Sample(inputs, got, error)
 
     def elements(self, members: torch.Tensor) -> Elements:
-        """Return some elements as the judge takes them, on the CPU."""
-        x = self.bits[members].view(torch.float32).cpu()
-        actual, high = self.actual[members].cpu(), self.high[members].cpu()
+        """Return some elements as the judge takes them."""
+        x = self.bits[members].view(torch.float32)
+        actual, high = self.actual[members], self.high[members]
         inward = torch.full_like(
             x, _is_inward(self.span, self.operator.derivative), dtype=torch.bool
         )
@@ -220,8 +224,8 @@ class Block:
         return Elements(self.operator, self.formula, FP32, inputs, actual, errors)
 
     def batch(self, members: torch.Tensor, elements: Elements) -> Batch:
-        """Return some elements as a summary takes them, on the CPU."""
-        patterns = self.bits[members].cpu().long() & _UNSIGNED
+        """Return some elements as a summary takes them."""
+        patterns = self.bits[members].long() & _UNSIGNED
         got = elements.actual.view(torch.int32).long() & _UNSIGNED
         code = -1 if self.span.region is None else REGIONS.index(self.span.region)
         regions = torch.full_like(patterns, code)

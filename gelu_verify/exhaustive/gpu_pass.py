@@ -18,12 +18,12 @@ import torch
 from gelu_verify.exhaustive import gpu_kernels
 from gelu_verify.exhaustive.block import Block, Results
 from gelu_verify.exhaustive.exact import series
-from gelu_verify.exhaustive.measuring import OPEN, Pass
+from gelu_verify.exhaustive.measuring import GPU_BLOCK, OPEN, Pass
 from gelu_verify.exhaustive.pieces import FLAT_PIECE, PIECE, Pieces, WorkList, work_list
 from gelu_verify.exhaustive.spans import EPSILON, Span, Zone, spans
 from gelu_verify.judge import Tally
 from gelu_verify.measure import histogram
-from gelu_verify.measure.summary import LARGEST_BATCH, worse
+from gelu_verify.measure.summary import worse
 from gelu_verify.reference import coefficients
 
 _BINS_POWER = 256
@@ -205,7 +205,7 @@ class GpuPass(Pass):
 
     def _block_at(self, span: Span, pattern: int, low: int, actual: torch.Tensor) -> Block:
         one = Span(pattern, pattern + 1, span.zone, span.region)
-        results = _slice(low, actual, pattern, pattern + 1)
+        results = _slice(low, actual, pattern, pattern + 1).on_cpu()
         return Block.of(self.operator, self.formula, one, results)
 
     def _span_counts(self, span: Span, part: _Figures, low: int, actual: torch.Tensor) -> None:
@@ -271,7 +271,7 @@ def _runs(
     for index in np.flatnonzero((flags != 0) | back):
         start, count = int(starts[index]), int(counts[index])
         alike = bool(flags[index] & gpu_kernels.LARGE) == large
-        if start != stop or not alike or start + count - begin > LARGEST_BATCH:
+        if start != stop or not alike or start + count - begin > GPU_BLOCK:
             if begin >= 0:
                 yield begin, stop, large
             begin, large = start, bool(flags[index] & gpu_kernels.LARGE)
