@@ -91,7 +91,7 @@ KERNELS: tuple[KernelSpec, ...] = (
         *_issues(
             _AVX512, "gelu", ("bf16",), ("accuracy", "special_values", "invariants"), *_ON_AVX512
         ),
-        *_issues(_AVX512, "gelu_backward", ("bf16",), ("accuracy", "routes"), *_ON_AVX512),
+        *_issues(_AVX512, "gelu_backward", ("bf16",), ("accuracy",), *_ON_AVX512),
     ),
     _torch(
         "torch-tanh",

@@ -199,7 +199,7 @@ class Pass:
             return
         elements = block.elements(members)
         batch = block.batch(members, elements)
-        left = torch.ones(members.numel(), dtype=torch.bool)
+        left = torch.ones_like(members, dtype=torch.bool)
         for contract in contracts:
             mine = contract == self.contract or contract not in BUILT_IN
             if mine:
