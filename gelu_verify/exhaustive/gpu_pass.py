@@ -125,8 +125,7 @@ class GpuPass(Pass):
             part = _slice(low, actual, whole.start, whole.start + 1)
             self._count_positive_zeros(whole, part)
             return
-        for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
-            self.add(start, _slice(low, actual, start, start + count))
+        self.add(whole.start, _slice(low, actual, whole.start, whole.stop))
 
     def _launch(self, pieces: Pieces, low: int, actual: torch.Tensor, is_series: bool) -> _Figures:
         device, n = actual.device, len(pieces)
