@@ -16,8 +16,6 @@ from typing import cast
 
 import numpy as np
 import torch
-from scipy import optimize
-from scipy.special import erfc, expit
 
 from gelu_verify.checks.case import Case, Outcome
 from gelu_verify.formats import tensors
@@ -138,6 +136,18 @@ class Form:
     gate: Callable[[np.ndarray], np.ndarray]
 
 
+def _expit(x: np.ndarray) -> np.ndarray:
+    from scipy.special import expit
+
+    return np.asarray(expit(x))
+
+
+def _erfc(x: np.ndarray) -> np.ndarray:
+    from scipy.special import erfc
+
+    return np.asarray(erfc(x))
+
+
 def fit(x: np.ndarray, y: np.ndarray, unit_roundoff: float) -> Form | None:
     """Return the form with fitted constants that explains values (N,), or None if none does.
 
@@ -145,6 +155,8 @@ def fit(x: np.ndarray, y: np.ndarray, unit_roundoff: float) -> Form | None:
     its residual in ``y/x`` is no larger than the rounding of y to the format leaves. Of two that
     explain them alike the one with fewer constants is meant: tanh with b = 0 is a sigmoid.
     """
+    from scipy import optimize  # half a second that only an unknown formula costs
+
     use = np.isfinite(y) & (np.abs(x) > 0.05) & (np.abs(x) < 3.0)
     if use.sum() < 8:
         return None
@@ -171,11 +183,11 @@ def _applied(model: _Model, constants: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 _Model = Callable[[np.ndarray, np.ndarray], np.ndarray]
 _FAMILIES: tuple[tuple[str, _Model, list[float]], ...] = (
-    ("x·σ({0:.6g}x)", lambda x, p: expit(p[0] * x), [1.7]),
-    ("x·Φ({0:.6g}x)", lambda x, p: 0.5 * erfc(-p[0] * x / math.sqrt(2)), [1.0]),
+    ("x·σ({0:.6g}x)", lambda x, p: _expit(p[0] * x), [1.7]),
+    ("x·Φ({0:.6g}x)", lambda x, p: 0.5 * _erfc(-p[0] * x / math.sqrt(2)), [1.0]),
     (
         "0.5x(1+tanh({0:.6g}(x{1:+.6g}x³)))",
-        lambda x, p: expit(2 * p[0] * (x + p[1] * x**3)),
+        lambda x, p: _expit(2 * p[0] * (x + p[1] * x**3)),
         [0.8, 0.045],
     ),
 )
