@@ -62,14 +62,13 @@ def _git(*arguments: str) -> str | None:
     root = Path(__file__).resolve().parent.parent
     if not (root / ".git").exists():
         return None
+    return _answer(["git", "-C", str(root), *arguments], seconds=10)
+
+
+def _answer(command: list[str], seconds: float) -> str | None:
+    """Return what a command prints, None if it is missing, fails or hangs."""
     try:
-        done = subprocess.run(
-            ["git", "-C", str(root), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=False,
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() if done.returncode == 0 else None
@@ -85,14 +84,6 @@ def _processor() -> str:
 
 
 def _driver() -> str | None:
-    try:
-        done = subprocess.run(
-            ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.splitlines()[0].strip() if done.returncode == 0 and done.stdout else None
+    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    answer = _answer(query, seconds=20)
+    return answer.splitlines()[0].strip() if answer else None

@@ -59,6 +59,7 @@ def measure_shard(
     import torch
 
     from gelu_verify import operators
+    from gelu_verify.exhaustive.block import consecutive_bits
 
     device = torch.device(job.device)
     operator = operators.get(job.operator)
@@ -68,7 +69,7 @@ def measure_shard(
         count = min(per_call, stop - first)
         # One element before, for its monotonicity, except where the sign changes.
         lead = 1 if first % (1 << 31) else 0
-        bits = _bits(first - lead, count + lead, device)
+        bits = consecutive_bits(first - lead, count + lead, device)
         add(first, bits, _call(function, operator.derivative, bits), lead)
 
 
@@ -89,14 +90,6 @@ def _pass(job: Job, operator: Any, census: Any) -> Callable[[int, Any, Any, int]
         measuring.add(first, Results(bits[lead:], actual[lead:], before))
 
     return add
-
-
-def _bits(first: int, count: int, device: Any) -> Any:
-    """Return consecutive patterns as int32, which wraps around at the sign bit."""
-    import torch
-
-    low = first - ((1 << 32) if first >= 1 << 31 else 0)
-    return torch.arange(low, low + count, dtype=torch.int32, device=device)
 
 
 def _call(function: Callable[..., Any], derivative: int, bits: Any) -> Any:

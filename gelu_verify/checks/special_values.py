@@ -59,8 +59,7 @@ def run(case: Case) -> Outcome:
 def _calls(case: Case, patterns: list[int]) -> Iterator[tuple[str, list[int], list[int]]]:
     """Yield ``(where, indices of the specials, result patterns)`` for every call made."""
     fmt = case.subject.fmt
-    signed = [p - (1 << 64) if fmt.bits == 64 and p >> 63 else p for p in patterns]
-    values = tensors.from_bits(torch.tensor(signed), fmt).to(case.subject.device)
+    values = tensors.from_patterns(patterns, fmt).to(case.subject.device)
     count = len(patterns)
     for length in _lengths(case):
         for shift in range(count):
@@ -184,11 +183,8 @@ def _infinite_is_right(case: Case, x: float, got: float) -> bool:
 def _breaks(case: Case, pattern: int, result: int) -> bool:
     """Judge one finite special input by the contract, as the sweep is judged."""
     fmt = case.subject.fmt
-
-    def tensor(bits: int) -> torch.Tensor:
-        signed = bits - (1 << 64) if fmt.bits == 64 and bits >= 1 << 63 else bits
-        return tensors.from_bits(torch.tensor([signed]), fmt)
-
-    x = tensor(pattern)
-    inputs = (tensor(fmt.encode(1.0)), x) if case.subject.operator.derivative else (x,)
-    return bool(case.judged(case.measured(inputs, tensor(result))).broken[0])
+    x, one, actual = (
+        tensors.from_patterns([bits], fmt) for bits in (pattern, fmt.encode(1.0), result)
+    )
+    inputs = (one, x) if case.subject.operator.derivative else (x,)
+    return bool(case.judged(case.measured(inputs, actual)).broken[0])

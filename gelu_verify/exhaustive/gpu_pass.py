@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from gelu_verify.exhaustive import gpu_kernels
-from gelu_verify.exhaustive.block import Block, Results
+from gelu_verify.exhaustive.block import Block, Results, consecutive_bits
 from gelu_verify.exhaustive.exact import series
 from gelu_verify.exhaustive.measuring import GPU_BLOCK, OPEN, Pass
 from gelu_verify.exhaustive.pieces import FLAT_PIECE, PIECE, Pieces, WorkList, work_list
@@ -27,7 +27,6 @@ from gelu_verify.measure.summary import worse
 from gelu_verify.reference import coefficients
 
 _BINS_POWER = 256
-_NONE = 1 << 32
 _ROUND = (1.5 * 2.0 ** (52 - 16), 1.5 * 2.0 ** (52 - 23))
 
 
@@ -255,9 +254,8 @@ class GpuPass(Pass):
 
 def _slice(low: int, actual: torch.Tensor, start: int, stop: int) -> Results:
     """Return the results for patterns [start, stop) of results that begin at pattern ``low``."""
-    signed = start - _NONE if start >= _NONE // 2 else start
-    bits = torch.arange(signed, signed + stop - start, dtype=torch.int32, device=actual.device)
-    before = float(actual[start - low - 1]) if start > low and start % (_NONE // 2) else None
+    bits = consecutive_bits(start, stop - start, actual.device)
+    before = float(actual[start - low - 1]) if start > low and start % (1 << 31) else None
     return Results(bits, actual[start - low : stop - low], before)
 
 

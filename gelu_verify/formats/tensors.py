@@ -6,7 +6,7 @@ Everything here is integer or exact float64 work; no conversion of torch's own i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import torch
 
@@ -38,6 +38,17 @@ def dtype(fmt: Format) -> torch.dtype:
 def from_bits(bits: torch.Tensor, fmt: Format) -> torch.Tensor:
     """Return the values (dtype of ``fmt``) of int64 bit patterns, any shape."""
     return bits.to(_CARRIERS[fmt.bits]).view(dtype(fmt))
+
+
+def signed(pattern: int, fmt: Format) -> int:
+    """Return a bit pattern as int64 holds it: those of fp64 with a sign bit are negative there."""
+    return pattern - (1 << 64) if fmt.bits == 64 and pattern >= 1 << 63 else pattern
+
+
+def from_patterns(patterns: Iterable[int], fmt: Format) -> torch.Tensor:
+    """Return the values (N,), dtype of ``fmt``, of bit patterns as Python integers."""
+    held = [signed(pattern, fmt) for pattern in patterns]
+    return from_bits(torch.tensor(held, dtype=torch.int64), fmt)
 
 
 def to_bits(values: torch.Tensor, fmt: Format) -> torch.Tensor:

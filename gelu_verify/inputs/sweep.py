@@ -110,7 +110,7 @@ def _merged(
         patterns
         for patterns in hard
         if not torch.stack(
-            [part == _signed(p, fmt) for part, p in zip(bits, patterns, strict=True)]
+            [part == tensors.signed(p, fmt) for part, p in zip(bits, patterns, strict=True)]
         )
         .all(0)
         .any()
@@ -118,7 +118,7 @@ def _merged(
     if not new:
         return inputs
     parts = zip(inputs, zip(*new, strict=True), strict=True)
-    joined = [torch.cat([part, _from_patterns(fmt, list(more))]) for part, more in parts]
+    joined = [torch.cat([part, tensors.from_patterns(list(more), fmt)]) for part, more in parts]
     # Stable sorts: NaNs come first, -0 before +0, and what was there keeps its order.
     x = joined[-1].double()
     order = torch.argsort((~torch.signbit(x)).long(), stable=True)
@@ -132,18 +132,10 @@ def replay(fmt: Format, patterns: tuple[tuple[int, ...], ...]) -> Sweep:
     if not patterns:
         raise EmptySampleError("replay: got no inputs, expected at least one.")
     times = -(-_REPLAY_LENGTH // len(patterns))
-    columns = [_from_patterns(fmt, list(column) * times) for column in zip(*patterns, strict=True)]
+    columns = [
+        tensors.from_patterns(list(column) * times, fmt) for column in zip(*patterns, strict=True)
+    ]
     return Sweep("replay", fmt, tuple(columns), exhaustive=False, seed=0)
-
-
-def _from_patterns(fmt: Format, patterns: list[int]) -> torch.Tensor:
-    signed = [_signed(pattern, fmt) for pattern in patterns]
-    return tensors.from_bits(torch.tensor(signed, dtype=torch.int64), fmt)
-
-
-def _signed(pattern: int, fmt: Format) -> int:
-    """Return a pattern as int64 holds it."""
-    return pattern - (1 << 64) if fmt.bits == 64 and pattern >> 63 else pattern
 
 
 def _every_pattern(fmt: Format) -> torch.Tensor:
@@ -177,7 +169,7 @@ def _stratified(fmt: Format, depth: Depth, seed: int) -> torch.Tensor:
     order = torch.unique(torch.cat(parts)).clamp(-fmt.largest_bits, fmt.largest_bits)
     finite = tensors.from_ordinals(torch.unique(order), fmt)
     # NaNs and infinities at both ends, and -0, which shares its ordinal with +0.
-    special = _from_patterns(fmt, special_bits(fmt))
+    special = tensors.from_patterns(special_bits(fmt), fmt)
     special = special[~torch.isfinite(special) | ((special == 0) & torch.signbit(special))]
     nan, rest = special[torch.isnan(special)], special[~torch.isnan(special)]
     middle = torch.cat([rest, finite])

@@ -83,8 +83,7 @@ class PreciseExact:
 
     def rounded(self, fmt: Format) -> torch.Tensor:
         """Return the correctly rounded values."""
-        signed = [b - (1 << 64) if fmt.bits == 64 and b >> 63 else b for b in self._bits]
-        return tensors.from_bits(torch.tensor(signed, dtype=torch.int64), fmt)
+        return tensors.from_patterns(self._bits, fmt)
 
     def ulp_size(self, fmt: Format) -> torch.Tensor:
         """Return ``ulp_T(y)``."""

@@ -125,7 +125,7 @@ def test_sweep_holds_the_hard_cases_in_order_when_it_is_built(name, arguments):
     plain = sweep.build(fmt, arguments, sweep.Depth.QUICK)
     merged = sweep.build(fmt, arguments, sweep.Depth.QUICK, hard=hard)
     patterns = torch.stack([tensors.to_bits(part, fmt) for part in merged.inputs], dim=1)
-    signed = [tuple(sweep._signed(p, fmt) for p in row) for row in hard]
+    signed = [tuple(tensors.signed(p, fmt) for p in row) for row in hard]
     have = set(map(tuple, patterns.tolist()))
     assert set(signed) <= have
     x = merged.x.double()
