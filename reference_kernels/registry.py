@@ -5,6 +5,7 @@ from __future__ import annotations
 from gelu_verify.kernels.spec import KernelSpec, KnownIssue
 
 _TORCH = "reference_kernels.torch_eager"
+_TORCH_FUSED = "reference_kernels.torch_fused"
 _TRITON = "reference_kernels.triton_pointwise"
 
 
@@ -79,6 +80,21 @@ def _issues(
     )
 
 
+def _torch_fused(
+    name: str, function: str, operator: str, formula: str, summary: str, *issues: KnownIssue
+) -> KernelSpec:
+    return KernelSpec(
+        name=name,
+        target=f"{_TORCH_FUSED}:{function}",
+        operator=operator,
+        formula=formula,
+        contract="cancelling",
+        known_issues=issues,
+        summary=summary,
+        registered=True,
+    )
+
+
 KERNELS: tuple[KernelSpec, ...] = (
     _torch(
         "torch-erf",
@@ -128,4 +144,5 @@ KERNELS: tuple[KernelSpec, ...] = (
         "tail_accurate",
         "dy·GELU'(x)",
     ),
+    _torch_fused("torch-linear-gelu", "linear_gelu", "linear_gelu", "erf", "linear, then gelu"),
 )

@@ -25,7 +25,7 @@ def command(
         list[str] | None, typer.Argument(metavar="KERNEL...", help=KERNEL_HELP)
     ] = None,
     operator: Annotated[
-        str | None, typer.Option(help="What it computes: gelu or gelu_backward.")
+        str | None, typer.Option(help="What it computes: gelu, gelu_backward or linear_gelu.")
     ] = None,
     formula: Annotated[
         str | None, typer.Option(help="Which GELU it claims: erf, tanh or sigmoid. [default: erf]")
@@ -58,6 +58,13 @@ def command(
         typer.Option(
             help="Run only this input instead of the sweep, a pattern (0xC10A) or a decimal; "
             "dy,x for gelu_backward. May be repeated."
+        ),
+    ] = None,
+    case: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Run only this case of a fused operator instead of its list, as findings write "
+            "it (m=33,k=64,n=17,seed=3). May be repeated."
         ),
     ] = None,
     all_registered: Annotated[
@@ -133,6 +140,7 @@ def command(
             depth=sweep,
             seed=seed,
             replay=tuple(input or ()),
+            cases=tuple(case or ()),
         )
     ]
     if not jobs:

@@ -38,7 +38,7 @@ def hunt(
         subject = pipeline.prepared(request.job, function)
     except UnavailableError as error:
         return _ended(result, HuntStatus.UNAVAILABLE, str(error))
-    if subject is None:
+    if not isinstance(subject, Subject):
         return _ended(result, HuntStatus.UNAVAILABLE, "the kernel carries no gradient back to x")
     return _search(request, result, subject, progress)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import metadata
+from typing import Literal
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
@@ -60,6 +61,28 @@ class KnownIssue(BaseModel):
         return not self.inputs or any(f"x = {x} (" in (shown or "") for x in self.inputs)
 
 
+class Declared(BaseModel):
+    """What a fused kernel declares about its arithmetic; nothing declared is the strict default.
+
+    The default computes in fp32 (fp64 for fp64) and, in a 16-bit format, may round each named
+    intermediate result to the format once, as eager mode does.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    products: Literal["", "fp64", "fp32", "tf32", "fp16", "bf16"] = Field(
+        "", description="format that the inputs of products are rounded to; empty for their own"
+    )
+    accumulate: Literal["", "fp64", "fp32", "fp16", "bf16"] = Field(
+        "", description="format of sums; empty for fp32, and fp64 for fp64"
+    )
+    casts: tuple[str, ...] | None = Field(
+        None,
+        description="intermediate results that may be rounded to the format; None for the "
+        "operator's own list in a 16-bit format, and none in others",
+    )
+
+
 class KernelSpec(BaseModel):
     """A kernel: how to reach it, what it claims to compute, what it promises.
 
@@ -76,6 +99,9 @@ class KernelSpec(BaseModel):
     formats: tuple[str, ...] = ("fp32", "bf16", "fp16")
     contract: str = "cancelling"
     devices: tuple[str, ...] = ("cpu", "cuda")
+    arithmetic: Declared = Field(
+        Declared(), description="what a fused kernel computes in, where it is not the default"
+    )
     known_issues: tuple[KnownIssue, ...] = ()
     summary: str = ""
     registered: bool = False

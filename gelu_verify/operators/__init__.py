@@ -1,11 +1,12 @@
 """What is computed: one file an operator."""
 
 from gelu_verify.errors import unknown_name
+from gelu_verify.operators import fused
 from gelu_verify.operators.base import FORMULAS, Operator
 from gelu_verify.operators.gelu import GELU
 from gelu_verify.operators.gelu_backward import GELU_BACKWARD
 
-__all__ = ["FORMULAS", "OPERATORS", "Operator", "get", "require_formula"]
+__all__ = ["FORMULAS", "OPERATORS", "Operator", "arguments", "get", "require", "require_formula"]
 
 _ALL: tuple[Operator, ...] = (GELU, GELU_BACKWARD)
 OPERATORS: dict[str, Operator] = {op.name: op for op in _ALL}
@@ -17,6 +18,19 @@ def get(name: str) -> Operator:
         return OPERATORS[name]
     except KeyError:
         raise unknown_name("operator", name, OPERATORS) from None
+
+
+def require(name: str) -> str:
+    """Return ``name`` if it is an operator, elementwise or fused, else raise a usage error."""
+    known = (*OPERATORS, *fused.NAMES)
+    if name not in known:
+        raise unknown_name("operator", name, known)
+    return name
+
+
+def arguments(name: str) -> tuple[str, ...]:
+    """Return the names of an operator's arguments."""
+    return OPERATORS[name].arguments if name in OPERATORS else fused.get(name).arguments
 
 
 def require_formula(name: str) -> str:
