@@ -211,7 +211,10 @@ class CaseAccuracy(Record):
     elements: int
     open: int = Field(description="elements of which no distance is promised, judged by kind")
     broken: int
-    informative: int = Field(description="elements whose bound is smaller than their value")
+    informative: int = Field(
+        description="elements that are evidence: their bound is smaller than their value, and of a "
+        "result of GELU excludes another formula"
+    )
     max_ratio: float
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from gelu_verify.checks.case import Outcome
 from gelu_verify.checks.fused.case import FusedCase
 from gelu_verify.checks.fused.ratios import Ratios, judged
@@ -42,7 +44,16 @@ def _one(case: FusedCase, problem: Problem) -> Ratios:
     def precise(index: tuple[int, ...]) -> object:
         return case.operator.precise(inputs, case.job.formula, index)
 
-    return judged(actual, exact, case.subject.fmt, case.contract, str(problem), precise)
+    rival = _rival(case, inputs)
+    return judged(actual, exact, case.subject.fmt, case.contract, str(problem), precise, rival)
+
+
+def _rival(case: FusedCase, inputs: tuple[Tensor, ...]) -> Tensor | None:
+    """Return exact values of a formula that is not the declared one; None without a formula."""
+    if not case.operator.has_formula:
+        return None
+    other = "erf" if case.job.formula == "sigmoid" else "sigmoid"
+    return case.operator.forward(inputs, other, case.arithmetic).value
 
 
 def _verdict(case: FusedCase, found: Ratios) -> list[Finding]:
@@ -50,13 +61,26 @@ def _verdict(case: FusedCase, found: Ratios) -> list[Finding]:
         message = "no case gives an element that can be judged"
         return [case.finding("bound", FindingStatus.FAILED, message)]
     findings = []
+    if not found.informative:
+        message = (
+            f"no evidence: none of {found.elements:,} elements of {found.cases} cases could tell a "
+            "fault (all are zero, saturated, or smaller than their bound); add a case with "
+            "values=normal"
+        )
+        findings.append(case.finding("bound", FindingStatus.FAILED, message))
     for text, message in found.faults.items():
         problem = next((p for p in case.problems if str(p) == text), None)
         findings.append(case.finding("bound", FindingStatus.FAILED, message, problem))
     if not findings:
         message = (
             f"{found.elements:,} elements of {found.cases} cases within their bound; "
-            f"at most {figure(found.max_ratio)} of it"
+            f"at most {figure(found.max_ratio)} of it{_without_evidence(found)}"
         )
         findings.append(case.finding("bound", FindingStatus.PASSED, message))
     return findings
+
+
+def _without_evidence(found: Ratios) -> str:
+    """Say how many cases had to hold but tell nothing, in a clause; nothing if there are none."""
+    count = sum(not one.informative for one in found.by_case)
+    return f"; {count} of the cases are no evidence (empty, zero, saturated)" if count else ""

@@ -93,8 +93,13 @@ def judged(
     contract: Contract,
     case: str,
     precise: Precise | None = None,
+    rival: Tensor | None = None,
 ) -> Ratios:
-    """Return the ratios of one result, of the shape of ``exact``, and what breaks its bound."""
+    """Return the ratios of one result, of the shape of ``exact``, and what breaks its bound.
+
+    rival: exact values of another formula. Elements at which it is within the bound, too, tell
+    nothing about the activation (``f(s) = s``, or 0): they are no evidence, but must hold.
+    """
     got, y = actual.detach().double(), exact.value
     slack = exact.total
     allowed = slack + exact.own
@@ -107,7 +112,10 @@ def judged(
     ratio = torch.where(closed & ~overflowed, error / slack, 0.0).nan_to_num(nan=torch.inf)
     if precise is not None:
         _again(actual, ratio, slack, broken, closed & torch.isfinite(got), fmt, precise)
-    return _gathered(actual, exact, ratio, closed, broken, fmt, case)
+    useful = closed & (slack < y.abs())
+    if rival is not None:
+        useful = useful & ((rival - y).abs() > allowed)
+    return _gathered(actual, exact, ratio, closed, broken, useful, fmt, case)
 
 
 def _wrong_kind(got: Tensor, y: Tensor, contract: Contract) -> Tensor:
@@ -148,6 +156,7 @@ def _gathered(
     ratio: Tensor,
     closed: Tensor,
     broken: Tensor,
+    useful: Tensor,
     fmt: Format,
     case: str,
 ) -> Ratios:
@@ -155,7 +164,6 @@ def _gathered(
     found = Ratios(elements=elements, open=closed.numel() - elements, broken=int(broken.sum()))
     if elements:
         found.counts = histogram.count(ratio[closed].clamp(max=2.0**60))
-        useful = closed & (exact.total < exact.value.abs())
         found.informative = int(useful.sum())
         found.dominant = _dominant(exact, closed)
         found.max_ratio = float(ratio[closed].max())
