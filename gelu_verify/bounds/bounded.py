@@ -7,7 +7,8 @@ through (with the largest slope over the interval they span, so that nothing is 
 order) and adds what it rounds itself.
 
 A slack that is not finite promises nothing: an infinity or NaN went in, or an intermediate result
-may overflow. Such elements are *open*: judged as special values, and no evidence of accuracy.
+may overflow. Such elements are *open*: judged as special values, and no evidence of accuracy. Where
+finite inputs overflow float64 itself, the value is not known: it is 0, and open.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ from gelu_verify.formats import Format, tensors
 _OWN = 2.0**-53
 #: Sums of float64 in any order: γ_n with room for n up to 2^20.
 _OWN_SUM = 1.0001 * 2.0**-53
+#: What a float64 product that underflows loses, at most.
+_OWN_LEAST = 2.0**-1074
+#: More than the float64 rounding of a slack, which sums up to 2^20 terms of one sign.
+_WIDER = 1.0 + 2.0**-30
 
 ACCUMULATION = "accumulation"
 INPUT_ROUNDING = "input rounding"
@@ -48,7 +53,7 @@ class Bounded:
         total = torch.zeros_like(self.value)
         for part in self.slack.values():
             total = total + part
-        return total
+        return total * _WIDER
 
     @property
     def reach(self) -> Tensor:
@@ -85,7 +90,7 @@ def add(a: Bounded, b: Bounded, arithmetic: Arithmetic, sign: float = 1.0) -> Bo
 def multiply(a: Bounded, b: Bounded, arithmetic: Arithmetic) -> Bounded:
     """Return ``a·b``, rounded once in the arithmetic."""
     value = a.value * b.value
-    own = a.own * (b.value.abs() + b.own) + a.value.abs() * b.own + _OWN * value.abs()
+    own = a.own * (b.value.abs() + b.own) + a.value.abs() * b.own + _OWN * value.abs() + _OWN_LEAST
     # (a + α)(b + β) - ab = α(b + β) + aβ
     far = b.value.abs() + b.total
     slack = {name: _broadcast(part * far, value) for name, part in a.slack.items()}
@@ -95,29 +100,38 @@ def multiply(a: Bounded, b: Bounded, arithmetic: Arithmetic) -> Bounded:
     return _rounded(Bounded(value, own, slack), arithmetic)
 
 
-def matmul(a: Bounded, b: Bounded, arithmetic: Arithmetic) -> Bounded:
-    """Return ``a @ b`` (..., M, K) by (..., K, N): products and sums in the arithmetic.
+def matmul(
+    a: Bounded, b: Bounded, arithmetic: Arithmetic, start: Bounded | None = None, more: int = 0
+) -> Bounded:
+    """Return ``a @ b + start``, (..., M, K) by (..., K, N), products and sums in the arithmetic.
 
-    Error: ``c(K)·u·|a||b|`` of the sum, ``2·u_in·|a||b|`` where inputs are rounded, and the slack
-    of the operands.
+    start: what the sum may begin or end with (a bias, without slack): one term more. more: further
+    roundings that a term may pass through (an accumulator that is scaled again).
+    Error: ``c·u·(|a||b| + |start|)`` of the sum, ``2·u_in·|a||b|`` where inputs are rounded, what
+    products lose to underflow, and the slack of the operands.
     """
-    value = a.value @ b.value
     k = a.value.shape[-1]
     left, right = a.value.abs(), b.value.abs()
     size = left @ right
-    own = a.own @ (right + b.own) + left @ b.own + k * _OWN_SUM * size
+    value, terms = a.value @ b.value, k + more
+    if start is not None:
+        value, size, terms = value + start.value, size + start.value.abs(), terms + 1
+    own = a.own @ (right + b.own) + left @ b.own + (k + 1) * (_OWN_SUM * size + _OWN_LEAST)
     far_right = right + b.total
     slack = {name: part @ far_right for name, part in a.slack.items()}
     for name, part in b.slack.items():
-        more = left @ part
-        slack[name] = slack[name] + more if name in slack else more
-    far = (left + a.total) @ far_right
-    unit = arithmetic.growth_of(k, value.numel(), products=True)
-    result = Bounded(value, own, slack).widened(ACCUMULATION, unit * far)
+        spread = left @ part
+        slack[name] = slack[name] + spread if name in slack else spread
+    far = size + a.total @ far_right + left @ b.total
+    result = _summed(Bounded(value, own, slack), far, terms, arithmetic, products=True)
     if arithmetic.input_unit:
         rounding = (1 + arithmetic.input_unit) ** 2 - 1
         result = result.widened(INPUT_ROUNDING, rounding * far)
-    return result
+    special = (~torch.isfinite(left)).any(-1, keepdim=True)
+    special = special | (~torch.isfinite(right)).any(-2, keepdim=True)
+    if start is not None:
+        special = special | ~torch.isfinite(start.value)
+    return _known(result, special)
 
 
 def total(a: Bounded, dim: int, arithmetic: Arithmetic, keepdim: bool = True) -> Bounded:
@@ -130,15 +144,15 @@ def total(a: Bounded, dim: int, arithmetic: Arithmetic, keepdim: bool = True) ->
     result = a.map(summed)
     size = summed(a.value.abs())
     own = result.own + n * _OWN_SUM * size
-    unit = arithmetic.growth_of(n - 1, result.value.numel())
     far = size + result.total
-    return Bounded(result.value, own, result.slack).widened(ACCUMULATION, unit * far)
+    return _summed(Bounded(result.value, own, result.slack), far, n - 1, arithmetic)
 
 
 def scaled(a: Bounded, factor: float, arithmetic: Arithmetic) -> Bounded:
     """Return ``a·factor``, the factor and the product rounded in the arithmetic."""
     value = a.value * factor
-    own = a.own * abs(factor) + 2 * _OWN * value.abs()
+    # The factor itself may be two roundings off: the quotient of a root.
+    own = a.own * abs(factor) + 4 * _OWN * value.abs() + _OWN_LEAST
     slack = {name: part * abs(factor) for name, part in a.slack.items()}
     return _rounded(Bounded(value, own, slack), arithmetic, roundings=2)
 
@@ -175,18 +189,37 @@ def output(a: Bounded, arithmetic: Arithmetic) -> Bounded:
 
 
 def half_ulp(size: Tensor, fmt: Format) -> Tensor:
-    """Return half the ULP of a format at magnitudes, float64."""
+    """Return half the ULP of a format at magnitudes, float64; fp64's below 2^-1021 is 2^-1074."""
     finite = torch.where(torch.isfinite(size), size, 0.0)
-    if fmt.bits == 64:
-        _, exponent = torch.frexp(finite)
-        return torch.ldexp(torch.ones_like(finite), (exponent - 54).clamp(min=-1074))
-    exponent = tensors.binade(finite, fmt)
-    return tensors.power_of_two(exponent - fmt.precision)
+    binade = tensors.power_of_two(tensors.binade(finite, fmt))
+    return (binade * 2.0**-fmt.precision).clamp(min=_OWN_LEAST)
 
 
 def _rounded(a: Bounded, arithmetic: Arithmetic, roundings: int = 1) -> Bounded:
     unit = ((1 + arithmetic.unit) ** roundings - 1) * a.reach + arithmetic.own.smallest_subnormal
-    return a.widened(ARITHMETIC, unit)
+    return a.widened(ARITHMETIC, _unless_overflow(unit, a.reach, arithmetic))
+
+
+def _summed(
+    a: Bounded, far: Tensor, roundings: int, arithmetic: Arithmetic, products: bool = False
+) -> Bounded:
+    """Return a sum with the errors of its roundings; far: the sum of what its terms may be."""
+    unit = arithmetic.growth_of(roundings, a.value.numel(), products)
+    slack = unit * far
+    if products:
+        slack = slack + roundings * arithmetic.own.smallest_subnormal
+    return a.widened(ACCUMULATION, _unless_overflow(slack, far, arithmetic))
+
+
+def _unless_overflow(slack: Tensor, reach: Tensor, arithmetic: Arithmetic) -> Tensor:
+    """Return the slack, infinite where an intermediate result of that reach may overflow."""
+    return torch.where(reach <= arithmetic.own.largest, slack, torch.inf)
+
+
+def _known(a: Bounded, special: Tensor) -> Bounded:
+    """Return a product with 0 (and open) where float64 overflowed on inputs that are not special."""
+    lost = ~torch.isfinite(a.value) & ~special
+    return Bounded(torch.where(lost, 0.0, a.value), a.own, a.slack)
 
 
 def _of(a: Bounded, name: str) -> Tensor:

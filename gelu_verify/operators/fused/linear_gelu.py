@@ -73,7 +73,7 @@ class LinearGelu:
         return oracle.value(formula, total)
 
     def identity(self, x: Tensor) -> tuple[Tensor, ...] | None:
-        """Return weight = I and bias = -0, so that a pre-activation of -0 stays -0."""
+        """Return weight = I and bias = 0; a pre-activation of -0 becomes 0 on the way."""
         width = min(x.numel(), 256)
         rows = -(-x.numel() // width)
         padded = torch.zeros(rows * width, dtype=x.dtype, device=x.device)
@@ -84,8 +84,7 @@ class LinearGelu:
 
 def _pre(inputs: tuple[Tensor, ...], arithmetic: Arithmetic) -> Bounded:
     x, weight, bias = (bounded.exactly(part) for part in inputs)
-    product = bounded.matmul(x, weight.map(lambda part: part.t()), arithmetic)
-    return bounded.add(product, bias, arithmetic)
+    return bounded.matmul(x, weight.map(lambda part: part.t()), arithmetic, start=bias)
 
 
 OPERATOR = LinearGelu()
