@@ -22,6 +22,6 @@ def linear_gelu_epilogue(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
     It computes the erf formula on a CPU and the tanh formula on CUDA.
     """
-    rows = x.reshape(-1, x.shape[-1])
+    rows = x.flatten(0, -2)
     result = torch._addmm_activation(bias, rows, weight.t(), use_gelu=True)
     return result.reshape(*x.shape[:-1], weight.shape[0])

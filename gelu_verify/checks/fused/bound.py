@@ -8,7 +8,7 @@ from gelu_verify.checks.case import Outcome
 from gelu_verify.checks.fused.case import FusedCase
 from gelu_verify.checks.fused.ratios import Ratios, judged
 from gelu_verify.inputs.problems import Problem
-from gelu_verify.kernels.subject import KernelFailure, is_refusal
+from gelu_verify.kernels.subject import KernelFailure, declines_format, is_refusal
 from gelu_verify.records import Finding, FindingStatus
 from gelu_verify.report.numbers import figure
 
@@ -17,23 +17,29 @@ def run(case: FusedCase) -> Outcome:
     """Judge every case; the worst elements again in mpmath."""
     outcome = Outcome()
     found = Ratios()
-    refused: list[str] = []
+    refused: dict[str, list[Problem]] = {}
     for problem in case.problems:
         try:
             ratios = _one(case, problem)
         except KernelFailure as error:
             if not is_refusal(error) or error.__cause__ is None:
                 raise
-            refused.append(f"{problem}: {error}")
+            if len(case.problems) == 1 or declines_format(error):
+                raise
+            refused.setdefault(str(error), []).append(problem)
+            case.refused.add(problem)
             continue
         found.add(ratios)
-    outcome.findings += [
-        case.finding("bound", FindingStatus.NOTED, f"refused: {text}") for text in refused
-    ]
+    outcome.findings += [_refusal(case, text, declined) for text, declined in refused.items()]
     if found.elements:
         outcome.fields["bound"] = found.as_record(case.arithmetic)
     outcome.findings += _verdict(case, found)
     return outcome
+
+
+def _refusal(case: FusedCase, text: str, declined: list[Problem]) -> Finding:
+    message = f"refused {len(declined)} of {len(case.problems)} cases: {text}"
+    return case.finding("bound", FindingStatus.NOTED, message, declined[0])
 
 
 def _one(case: FusedCase, problem: Problem) -> Ratios:

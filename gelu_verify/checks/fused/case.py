@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import torch
@@ -25,6 +25,8 @@ class FusedCase:
 
     job: Job
     subject: Callee
+    #: Cases that the kernel declined itself, as the check of the bound found.
+    refused: set[Problem] = field(default_factory=set)
 
     @property
     def contract(self) -> Contract:
@@ -48,6 +50,11 @@ class FusedCase:
         if self.job.cases:
             return tuple(parse(text, self.operator) for text in self.job.cases)
         return cases(self.operator, self.job.depth, self.job.seed)
+
+    @property
+    def accepted(self) -> tuple[Problem, ...]:
+        """The cases that the kernel does not decline."""
+        return tuple(problem for problem in self.problems if problem not in self.refused)
 
     def inputs(self, problem: Problem) -> tuple[Tensor, ...]:
         """Return the arguments of a case on the kernel's device."""

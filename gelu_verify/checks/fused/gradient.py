@@ -19,7 +19,7 @@ def run(case: FusedCase) -> Outcome:
     """Judge the gradients of every case, where the kernel has any."""
     outcome = Outcome()
     found = {name: Ratios() for name in case.operator.arguments}
-    for problem in case.problems:
+    for problem in case.accepted:
         inputs = case.inputs(problem)
         gradients = _gradients(case, problem, inputs)
         if gradients is None:
@@ -34,7 +34,8 @@ def run(case: FusedCase) -> Outcome:
                 finding = case.finding("gradient", FindingStatus.FAILED, message, problem)
                 outcome.findings.append(finding)
                 continue
-            ratios = judged(part, right, case.subject.fmt, case.contract, str(problem))
+            fmt = case.subject.fmt
+            ratios = judged(part, right, fmt, case.contract, str(problem), kinds=False)
             found[name].add(ratios)
     outcome.fields["gradients"] = tuple(
         GradientAccuracy(argument=name, bound=ratios.as_record(case.arithmetic))

@@ -94,11 +94,13 @@ def judged(
     case: str,
     precise: Precise | None = None,
     rival: Tensor | None = None,
+    kinds: bool = True,
 ) -> Ratios:
     """Return the ratios of one result, of the shape of ``exact``, and what breaks its bound.
 
     rival: exact values of another formula. Elements at which it is within the bound, too, tell
     nothing about the activation (``f(s) = s``, or 0): they are no evidence, but must hold.
+    kinds: whether open elements are judged; those of a gradient, at infinities, are not.
     """
     got, y = actual.detach().double(), exact.value
     slack = exact.total
@@ -108,7 +110,8 @@ def judged(
     overflows = y.abs() + allowed > fmt.largest * (1 + 2.0 ** (-fmt.precision - 1))
     overflowed = overflows & torch.isinf(got) & (got.sign() == y.sign())
     within = (error <= allowed) | overflowed
-    broken = torch.where(closed, ~within, _wrong_kind(got, y, contract))
+    wrong = _wrong_kind(got, y, contract) if kinds else torch.zeros_like(closed)
+    broken = torch.where(closed, ~within, wrong)
     ratio = torch.where(closed & ~overflowed, error / slack, 0.0).nan_to_num(nan=torch.inf)
     if precise is not None:
         _again(actual, ratio, slack, broken, closed & torch.isfinite(got), fmt, precise)
