@@ -84,7 +84,7 @@ def add(a: Bounded, b: Bounded, arithmetic: Arithmetic, sign: float = 1.0) -> Bo
     own = _broadcast(a.own + b.own, value) + _OWN * value.abs()
     names = {*a.slack, *b.slack}
     slack = {name: _broadcast(_of(a, name) + _of(b, name), value) for name in names}
-    return _rounded(Bounded(value, own, slack), arithmetic)
+    return rounded(Bounded(value, own, slack), arithmetic)
 
 
 def multiply(a: Bounded, b: Bounded, arithmetic: Arithmetic) -> Bounded:
@@ -97,7 +97,7 @@ def multiply(a: Bounded, b: Bounded, arithmetic: Arithmetic) -> Bounded:
     for name, part in b.slack.items():
         more = _broadcast(a.value.abs() * part, value)
         slack[name] = slack[name] + more if name in slack else more
-    return _rounded(Bounded(value, own, slack), arithmetic)
+    return rounded(Bounded(value, own, slack), arithmetic)
 
 
 def matmul(
@@ -154,7 +154,7 @@ def scaled(a: Bounded, factor: float, arithmetic: Arithmetic) -> Bounded:
     # The factor itself may be two roundings off: the quotient of a root.
     own = a.own * abs(factor) + 4 * _OWN * value.abs() + _OWN_LEAST
     slack = {name: part * abs(factor) for name, part in a.slack.items()}
-    return _rounded(Bounded(value, own, slack), arithmetic, roundings=2)
+    return rounded(Bounded(value, own, slack), arithmetic, roundings=2)
 
 
 def activate(a: Bounded, formula: str, arithmetic: Arithmetic, order: int = 0) -> Bounded:
@@ -171,16 +171,19 @@ def activate(a: Bounded, formula: str, arithmetic: Arithmetic, order: int = 0) -
     return result.widened(EPILOGUE, epilogue.slack(a, result, formula, arithmetic, order))
 
 
-def cast(a: Bounded, name: str, arithmetic: Arithmetic) -> Bounded:
+def cast(a: Bounded, name: str, arithmetic: Arithmetic, relative: bool = False) -> Bounded:
     """Return ``a`` with the rounding of a named intermediate to the format, where it is allowed.
 
+    relative: whether a kernel may hold it multiplied by a number >= 1, in another binade.
     Where the intermediate may overflow the format nothing is promised: the slack is infinite.
     """
     if not arithmetic.may_cast(name):
         return a
-    reach = a.reach
-    rounding = half_ulp(reach, arithmetic.fmt)
-    return a.widened(CAST, torch.where(reach <= arithmetic.fmt.largest, rounding, torch.inf))
+    fmt, reach = arithmetic.fmt, a.reach
+    rounding = half_ulp(reach, fmt)
+    if relative:
+        rounding = fmt.unit_roundoff * reach + fmt.smallest_subnormal
+    return a.widened(CAST, torch.where(reach <= fmt.largest, rounding, torch.inf))
 
 
 def output(a: Bounded, arithmetic: Arithmetic) -> Bounded:
@@ -195,7 +198,8 @@ def half_ulp(size: Tensor, fmt: Format) -> Tensor:
     return (binade * 2.0**-fmt.precision).clamp(min=_OWN_LEAST)
 
 
-def _rounded(a: Bounded, arithmetic: Arithmetic, roundings: int = 1) -> Bounded:
+def rounded(a: Bounded, arithmetic: Arithmetic, roundings: int = 1) -> Bounded:
+    """Return ``a`` with roundings of elementwise work, relative to itself, and underflow."""
     unit = ((1 + arithmetic.unit) ** roundings - 1) * a.reach + arithmetic.own.smallest_subnormal
     return a.widened(ARITHMETIC, _unless_overflow(unit, a.reach, arithmetic))
 

@@ -13,7 +13,14 @@ from gelu_verify.operators.fused.base import FusedOperator
 __all__ = ["NAMES", "FusedOperator", "get"]
 
 #: One module each, of the same name.
-NAMES = ("linear_gelu",)
+NAMES = (
+    "linear_gelu",
+    "bias_gelu",
+    "geglu",
+    "layernorm_gelu",
+    "conv_relu_pool",
+    "attention",
+)
 
 
 @cache

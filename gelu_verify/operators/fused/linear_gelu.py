@@ -21,7 +21,7 @@ class LinearGelu:
     name = "linear_gelu"
     definition = "f(x·weightᵀ + bias)"
     arguments: tuple[str, ...] = ("x", "weight", "bias")
-    dims: tuple[str, ...] = ("m", "k", "n")
+    dims: tuple[str, ...] = ("b", "m", "k", "n")
     summed: str | None = "k"
     casts: tuple[str, ...] = ("pre_activation", "grad_pre_activation")
     has_formula = True
@@ -61,16 +61,13 @@ class LinearGelu:
 
     def precise(self, inputs: tuple[Tensor, ...], formula: str, index: Shape) -> Any:
         """Return one element: the sum exact, then the oracle."""
-        import mpmath
-
-        from gelu_verify.reference import oracle
+        from gelu_verify.operators.fused import precisely
 
         x, weight, bias = inputs
-        row = x.double()[index[:-1]].tolist()
-        column = weight.double()[index[-1]].tolist()
-        with mpmath.workprec(4400):  # any sum of products of float64 values
-            total = mpmath.fdot(row, column) + float(bias[index[-1]])
-        return oracle.value(formula, total)
+        row = precisely.numbers(x[index[:-1]])
+        column = precisely.numbers(weight[index[-1]])
+        total = precisely.dot([*row, float(bias[index[-1]])], [*column, 1.0])
+        return precisely.activated(total, formula)
 
     def identity(self, x: Tensor) -> tuple[Tensor, ...] | None:
         """Return weight = I and bias = 0; a pre-activation of -0 becomes 0 on the way."""
