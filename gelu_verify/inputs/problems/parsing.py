@@ -38,26 +38,23 @@ def parse(text: str, operator: FusedOperator) -> Problem:
     return problem
 
 
-def dimensions(operator: FusedOperator) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the dimensions that a case of an operator may name, and those it must name.
+def needed(operator: FusedOperator) -> tuple[str, ...]:
+    """Return the dimensions without which an operator has no shapes: all but batches, heads."""
+    return tuple(name for name in operator.dims if not _has_shapes_without(operator, name))
 
-    A batch ``b`` is optional for an operator that has shapes without one, too.
-    """
-    others = tuple(name for name in operator.dims if name != "b")
-    sizes = dict.fromkeys(others, 1)
-    batched = operator.shapes({**sizes, "b": 2})
+
+def _has_shapes_without(operator: FusedOperator, name: str) -> bool:
     try:
-        alone = operator.shapes(sizes)
+        operator.shapes({other: 1 for other in operator.dims if other != name})
     except KeyError:
-        return operator.dims, operator.dims
-    return (others if batched == alone else ("b", *others)), others
+        return False
+    return True
 
 
 def _fields(text: str, operator: FusedOperator) -> dict[str, str]:
     """Return name to value, every name known and given once."""
-    allowed, _ = dimensions(operator)
     of_arguments = (f"layout.{name}" for name in operator.arguments)
-    known = (*allowed, "values", "layout", *of_arguments, "seed")
+    known = (*operator.dims, "values", "layout", *of_arguments, "seed")
     given: dict[str, str] = {}
     for part in text.split(","):
         name, equals, value = (piece.strip() for piece in part.partition("="))
@@ -74,13 +71,14 @@ def _fields(text: str, operator: FusedOperator) -> dict[str, str]:
 
 
 def _dims(given: Mapping[str, str], operator: FusedOperator) -> tuple[tuple[str, int], ...]:
-    allowed, needed = dimensions(operator)
-    for name in needed:
+    required = needed(operator)
+    for name in required:
         if name not in given:
             raise UsageError(
-                f"case: got no {name}, expected {', '.join(needed)}. Example: {_example(operator)}"
+                f"case: got no {name}, expected {', '.join(required)}. "
+                f"Example: {_example(operator)}"
             )
-    dims = tuple((n, _number(n, given[n], _LARGEST)) for n in allowed if n in given)
+    dims = tuple((n, _number(n, given[n], _LARGEST)) for n in operator.dims if n in given)
     for name, shape in zip(operator.arguments, operator.shapes(dict(dims)), strict=True):
         if prod(shape) > _LARGEST:
             raise UsageError(
@@ -117,4 +115,4 @@ def _number(name: str, text: str, largest: int) -> int:
 
 
 def _example(operator: FusedOperator) -> str:
-    return ",".join(f"{name}=16" for name in dimensions(operator)[1])
+    return ",".join(f"{name}=16" for name in needed(operator))

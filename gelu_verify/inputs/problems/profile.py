@@ -19,14 +19,15 @@ from itertools import cycle
 
 from gelu_verify.inputs.problems import recipes, shapes, stored
 from gelu_verify.inputs.problems.layouts import LAYOUTS, REPEATING
-from gelu_verify.inputs.problems.parsing import dimensions
+from gelu_verify.inputs.problems.parsing import needed
 from gelu_verify.inputs.problems.problem import Problem
 from gelu_verify.inputs.problems.shapes import Sizes
 from gelu_verify.operators.fused import FusedOperator
 
 #: Values that show a misread element, by layout in turn.
 _TELLING = ("indexed", "distinct", "normal")
-_BATCHES = (3, 2, 1)
+#: Of a batch, and of heads where there are any.
+_BATCHES = ((3, 2), (2, 1), (1, 3), (5, 2))
 _QUICK = 4
 
 
@@ -63,12 +64,14 @@ def _quick(operator: FusedOperator) -> Iterator[Problem]:
 
 
 def _batched(operator: FusedOperator) -> Iterator[Problem]:
-    allowed, needed = dimensions(operator)
-    if "b" not in allowed or "b" in needed:
+    leading = [name for name in operator.dims if name not in needed(operator)]
+    if not leading:
         return
     layouts = ("contiguous", "permuted", "transposed", "sliced")
-    for layout, b, sizes in zip(layouts, cycle(_BATCHES), cycle(shapes.small(operator))):
-        yield Problem((("b", b), *_dims(operator, sizes)), "indexed", layout)
+    sizes = shapes.small(operator)
+    for layout, more, others in zip(layouts, _BATCHES, cycle(sizes), strict=False):
+        batch = tuple(zip(leading, more, strict=False))
+        yield Problem((*batch, *_dims(operator, others)), "indexed", layout)
 
 
 def _laid_out(operator: FusedOperator) -> Iterator[Problem]:
@@ -98,7 +101,5 @@ def _layouts(operator: FusedOperator, rank: int | None = None) -> tuple[str, ...
 
 
 def _dims(operator: FusedOperator, sizes: Sizes) -> tuple[tuple[str, int], ...]:
-    """Return sizes with the names of dimensions; a batch that is needed has 2."""
-    _, needed = dimensions(operator)
-    others = iter(sizes)
-    return tuple((name, 2 if name == "b" else next(others)) for name in needed)
+    """Return sizes with the names of the dimensions that a case must name."""
+    return tuple(zip(needed(operator), sizes, strict=True))

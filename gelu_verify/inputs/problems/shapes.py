@@ -15,7 +15,7 @@ Sizes = tuple[int, ...]
 _ACROSS = tuple(zip(EDGES, reversed(EDGES), strict=True))
 _MATRICES = (*_ACROSS, (16, 16), (33, 33), (64, 64), (97, 61), (1, 1), (0, 17), (17, 0))
 
-#: In the order of the operator's dimensions, without a batch.
+#: In the order of the operator's dimensions, without a batch or heads.
 _SIZES: dict[str, tuple[Sizes, ...]] = {
     "linear_gelu": (
         *((5, k, 7) for k in SUMS),
@@ -48,15 +48,14 @@ _SIZES: dict[str, tuple[Sizes, ...]] = {
 
 
 def of(operator: FusedOperator) -> tuple[Sizes, ...]:
-    """Return the sizes to try, without a batch; every edge in turn where none are listed."""
-    others = [name for name in operator.dims if name != "b"]
-    return _SIZES.get(operator.name, tuple((size,) * len(others) for size in EDGES))
+    """Return the sizes to try, of the dimensions that a case must name."""
+    return _SIZES[operator.name]
 
 
 def small(operator: FusedOperator) -> tuple[Sizes, ...]:
     """Return a few cheap sizes, none empty and none a multiple of 8: tails of tiles in all."""
     if operator.name == "conv_relu_pool":
         return (2, 3, 7, 9, 5), (1, 5, 6, 13, 3), (3, 4, 5, 5, 7)
-    others = [name for name in operator.dims if name != "b"]
+    count = len(_SIZES[operator.name][0])
     ladder = ((17, 33, 21), (33, 20, 17), (7, 65, 33), (19, 21, 35))
-    return tuple(sizes[: len(others)] for sizes in ladder)
+    return tuple(sizes[:count] for sizes in ladder)

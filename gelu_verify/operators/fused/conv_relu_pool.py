@@ -53,19 +53,19 @@ class ConvReluPool:
     ) -> tuple[Bounded, ...]:
         """Return dx, dweight, dbias of the gradient g (N, O, H, W) that the pick lets through."""
         x, weight, _ = inputs
-        n, _, h, w = x.shape
+        h, w = x.shape[-2:]
         sums = bounded.cast(_convolved(inputs, arithmetic), "convolution", arithmetic)
         picked = selection.routed(dy.double(), sums.map(_windows))
         g = picked.map(lambda part: _spread(part, h, w))
-        columns = g.map(lambda part: part.transpose(0, 1).reshape(weight.shape[0], -1))
-        patches = bounded.exactly(_patches(x).transpose(1, 2).reshape(-1, 9 * x.shape[1]))
+        columns = g.map(lambda part: part.transpose(0, 1).flatten(1))
+        patches = bounded.exactly(_patches(x).transpose(1, 2).flatten(0, 1))
         dweight = bounded.matmul(columns, patches, arithmetic)
         dbias = bounded.total(columns, 1, arithmetic, keepdim=False)
         # dx is the convolution of g with the kernel turned by half a turn.
-        turned = weight.double().flip(2, 3).transpose(0, 1).reshape(x.shape[1], -1)
+        turned = weight.double().flip(2, 3).transpose(0, 1).flatten(1)
         dx = bounded.matmul(bounded.exactly(turned), g.map(_patches), arithmetic)
         shaped = (
-            dx.map(lambda part: part.reshape(n, -1, h, w)),
+            dx.map(lambda part: part.unflatten(-1, (h, w))),
             dweight.map(lambda part: part.reshape(weight.shape)),
             dbias,
         )
@@ -90,11 +90,11 @@ class ConvReluPool:
 def _convolved(inputs: tuple[Tensor, ...], arithmetic: Arithmetic) -> Bounded:
     """Return the pre-activations (N, O, H, W)."""
     x, weight, bias = inputs
-    n, _, h, w = x.shape
-    flat = bounded.exactly(weight.reshape(weight.shape[0], -1))
+    h, w = x.shape[-2:]
+    flat = bounded.exactly(weight.flatten(1))
     start = bounded.exactly(bias.unsqueeze(-1))
     sums = bounded.matmul(flat, bounded.exactly(_patches(x)), arithmetic, start=start)
-    return sums.map(lambda part: part.reshape(n, -1, h, w))
+    return sums.map(lambda part: part.unflatten(-1, (h, w)))
 
 
 def _patches(x: Tensor) -> Tensor:
@@ -105,7 +105,7 @@ def _patches(x: Tensor) -> Tensor:
 def _windows(part: Tensor) -> Tensor:
     """Return (..., H//2, W//2, 4) of (..., H, W); an odd last row or column is dropped."""
     h, w = part.shape[-2] // 2 * 2, part.shape[-1] // 2 * 2
-    cut = part[..., :h, :w].unflatten(-2, (-1, 2)).unflatten(-1, (-1, 2))
+    cut = part[..., :h, :w].unflatten(-2, (h // 2, 2)).unflatten(-1, (w // 2, 2))
     return cut.transpose(-3, -2).flatten(-2)
 
 
