@@ -100,6 +100,9 @@ def command(
 ) -> None:
     """Check kernels: formula, accuracy, special values, saturation, invariants, routes.
 
+    Every result says what proves its exact values: certified, partly certified, analysis only (on a
+    GPU), uncertified, or the oracle itself.
+
     Example: gelu-verify check my_kernels.py:gelu --format bf16,fp32
     """
     from gelu_verify import session

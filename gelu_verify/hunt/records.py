@@ -7,7 +7,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from gelu_verify.job import Job
-from gelu_verify.records import Environment, Point, Record
+from gelu_verify.records import Environment, Point, Record, ReferenceCertificate
 
 
 class HuntStatus(StrEnum):
@@ -55,6 +55,9 @@ class HuntResult(Record):
     measured: int = Field(0, description="of these, compared with the exact value")
     stages: dict[str, int] = Field(default_factory=dict, description="inputs measured by stage")
     found: tuple[Found, ...] = Field((), description="one a region, the largest error first")
+    certificate: ReferenceCertificate | None = Field(
+        None, description="what proves the exact values of what was found; None before any was"
+    )
 
     @property
     def exit_status(self) -> int:
