@@ -38,6 +38,7 @@ from gelu_verify.reference.certificate.ledger import Ledger
 from gelu_verify.reference.certificate.status import PATH, status
 from gelu_verify.reference.certificate.zones import FP32, Shard
 
+ROOT = Path(__file__).parents[2]
 #: Around the zero of the derivative: models, small blocks and single inputs all occur.
 NEAR_ZERO = FP32.encode(float(np.float32(0.7517916)))
 AROUND_ZERO = Shard("erf", 1, "nontrivial", "taylor", True, NEAR_ZERO - 20000, NEAR_ZERO + 20000)
@@ -213,7 +214,48 @@ def test_changed_source_is_reported_uncertified(
     assert not found.certified
     assert "hash 000000000000" in found.reason
     assert command_line.main(["check"]) == 1
-    assert capsys.readouterr().out.startswith("uncertified: ")
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("uncertified: ")
+    assert line.endswith("Run python -m gelu_verify.reference.certificate make.")
+
+
+def test_changed_coefficients_are_reported_uncertified(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(run, "table_hash", lambda: "0" * 64)
+    assert command_line.main(["check"]) == 1
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("uncertified: the coefficients differ")
+    assert line.endswith("certificate make.")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [("max=0.5", "max=0.5", 0), ("Left tails", "Tails", 0), ("max=0.5", "max=0.25", 1)],
+)
+def test_release_check_fails_when_the_source_changed_without_a_certificate(
+    tmp_path: Path, old: str, new: str, expected: int
+) -> None:
+    package = tmp_path / "gelu_verify"
+    shutil.copytree(source.FOLDER.parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    tails = package / "reference" / "tails.py"
+    text = tails.read_text("utf-8")
+    assert old in text
+    tails.write_text(text.replace(old, new, 1), "utf-8")
+    making = ["make", "-n", "release-check", "BIN=."]
+    made = subprocess.run(making, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    words = next(line for line in made.splitlines() if "certificate check" in line).split()
+    done = subprocess.run(
+        [sys.executable, *words[1:]], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == expected, done.stderr
+    if expected:
+        assert len(done.stdout.splitlines()) == 1
+        assert "certificate make" in done.stdout
+
+
+def test_ci_runs_the_release_check() -> None:
+    assert "make release-check || status=1" in (ROOT / ".ci/run").read_text("utf-8").splitlines()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from gelu_verify.errors import GeluVerifyError, UsageError, unknown_name
-from gelu_verify.reference.certificate.status import FUNCTIONS, PATH, status
+from gelu_verify.reference.certificate.status import FUNCTIONS, PATH, REMEDY, status
 
 _PROGRAM = "python -m gelu_verify.reference.certificate"
 #: Relative to the current folder; git ignores build/.
@@ -49,11 +49,11 @@ def _make(options: argparse.Namespace) -> int:
 def _check(options: argparse.Namespace) -> int:
     from gelu_verify.reference.certificate import run, verify
 
-    result = _report(options.certificate)
-    if result == 0 and verify.read(options.certificate)["coefficients_hash"] != run.table_hash():
-        print("uncertified: the coefficients differ from those of the certificate.")
+    path = options.certificate
+    if status(path).certified and verify.read(path)["coefficients_hash"] != run.table_hash():
+        print(f"uncertified: the coefficients differ from those of the certificate. {REMEDY}")
         return 1
-    return result
+    return _report(path)
 
 
 def _verify(options: argparse.Namespace) -> int:
@@ -73,9 +73,11 @@ def _verify(options: argparse.Namespace) -> int:
 def _report(path: Path) -> int:
     found = status(path)
     print(found.reason)
+    if not found.certified:
+        return 1
     for name, error in found.max_error_units.items():
         print(f"{name:10} {error:.4f}·2^-53")
-    return 0 if found.certified else 1
+    return 0
 
 
 def _functions(names: list[str] | None) -> list[tuple[str, int]]:

@@ -20,7 +20,7 @@ FUNCTIONS = tuple(
     f"{formula}:{order}" for formula in ("erf", "tanh", "sigmoid") for order in (0, 1)
 )
 _ENVIRONMENT = ("torch", "python_flint", "cpu_capability")
-_REMEDY = "Run python -m gelu_verify.reference.certificate make."
+REMEDY = "Run python -m gelu_verify.reference.certificate make."
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,10 @@ def status(path: Path = PATH) -> CertificateStatus:
         environment = {name: str(document["environment"][name]) for name in _ENVIRONMENT}
         date = str(document["date"])
     except FileNotFoundError:
-        return _uncertified(f"there is no certificate at {path}. {_REMEDY}")
+        return _uncertified(f"there is no certificate at {path}. {REMEDY}")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         why = f"{type(error).__name__}: {error}"
-        return _uncertified(f"the certificate at {path} cannot be read ({why}). {_REMEDY}")
+        return _uncertified(f"the certificate at {path} cannot be read ({why}). {REMEDY}")
     if reason or gap:
         return _uncertified(str(reason or gap), errors, environment, incomplete=reason is None)
     made = f"torch {environment['torch']}, {environment['cpu_capability']}"
@@ -72,17 +72,17 @@ def _objection(document: Mapping[str, Any]) -> str | None:
     """Return what is wrong with what the document says of the source, None if nothing is."""
     if document["schema_version"] != SCHEMA_VERSION:
         got = document["schema_version"]
-        return f"the certificate has schema {got}, expected {SCHEMA_VERSION}. {_REMEDY}"
+        return f"the certificate has schema {got}, expected {SCHEMA_VERSION}. {REMEDY}"
     stated, current = document["source_hash"], source.source_hash()
     if stated != current:
         return (
             f"the source of the fast reference has hash {current[:12]}, the certificate stands for "
-            f"{stated[:12]}. {_REMEDY}"
+            f"{stated[:12]}. {REMEDY}"
         )
     for name in FUNCTIONS:
         entry = document["functions"][name]
         if sum(zone["count"] for zone in entry["zones"]) != 2**32:
-            return f"{name}: the counts of the zones do not add up to 2^32. {_REMEDY}"
+            return f"{name}: the counts of the zones do not add up to 2^32. {REMEDY}"
         error, bound = entry.get("max_error_units", 0.0), entry["bound"]
         if not error <= bound or (entry["complete"] and not entry["holds"]):
             return f"{name} has an error of {error}·2^-53, above its bound {bound}."
@@ -95,7 +95,7 @@ def _gap(document: Mapping[str, Any]) -> str | None:
         entry = document["functions"][name]
         missing = [f"{z['zone']} ({z['side']})" for z in entry["zones"] if not z["certified"]]
         if missing or not entry["complete"] or "max_error_units" not in entry:
-            return f"{name} is not certified in {', '.join(missing)}. {_REMEDY}"
+            return f"{name} is not certified in {', '.join(missing)}. {REMEDY}"
     return None
 
 
