@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from gelu_verify.job import Job
+from gelu_verify.job import Job, identity
 from gelu_verify.records import Environment, Point, Record, ReferenceCertificate
 
 
@@ -59,6 +59,16 @@ class HuntResult(Record):
         None, description="what proves the exact values of what was found; None before any was"
     )
 
+    @classmethod
+    def blank(cls, request: HuntRequest) -> HuntResult:
+        """Return the result of a hunt before anything is known: crashed until proven otherwise."""
+        return cls(
+            **identity(request.job),
+            status=HuntStatus.CRASHED,
+            seed=request.job.seed,
+            budget_seconds=request.seconds,
+        )
+
     @property
     def exit_status(self) -> int:
         """0 finished, 1 crashed or timed out, 3 unavailable."""
@@ -71,20 +81,3 @@ class HuntReport(Record):
     schema_version: int = 1
     environment: Environment
     hunt: HuntResult
-
-
-def blank(request: HuntRequest) -> HuntResult:
-    """Return the result of a hunt before anything is known."""
-    job = request.job
-    return HuntResult(
-        name=job.spec.name,
-        target=job.spec.target,
-        operator=job.operator,
-        via=job.via,
-        formula=job.formula,
-        format=job.format,
-        device=job.device,
-        status=HuntStatus.CRASHED,
-        seed=job.seed,
-        budget_seconds=request.seconds,
-    )
