@@ -41,7 +41,7 @@ def run(
     """Run jobs in child processes, one a kernel, and return all results.
 
     plan: how a campaign runs, for jobs that ask for every input of fp32.
-    Raises :class:`gelu_verify.campaign.ledger.LedgerRefused` before anything runs.
+    Raises :class:`gelu_verify.ledger.LedgerRefused` before anything runs.
     """
     plans = {i: _own(job, plan, limits) for i, job in enumerate(jobs) if checked.is_swept(job)}
     for index, own in plans.items():

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from gelu_verify.campaign import executors, key, shard
-from gelu_verify.campaign.ledger import Ledger, key_digest
 from gelu_verify.errors import GeluVerifyError
 from gelu_verify.job import Job
 from gelu_verify.kernels.failure import KernelFailure
+from gelu_verify.ledger import Ledger, key_digest
 
 PATTERNS = 1 << 32
 #: Patterns a shard by default: a lost one costs little, and the ledger costs nothing.

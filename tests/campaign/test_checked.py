@@ -11,10 +11,10 @@ import gelu_verify
 from gelu_verify import pipeline, session
 from gelu_verify.campaign import checked
 from gelu_verify.campaign import run as campaigns
-from gelu_verify.campaign.ledger import Ledger, LedgerRefused
 from gelu_verify.campaign.run import CampaignStopped, Plan
 from gelu_verify.checks import accuracy, invariants, saturation
 from gelu_verify.kernels.isolation import Limits
+from gelu_verify.ledger import Ledger, LedgerRefused
 from gelu_verify.records import FindingStatus, Status
 from tests import faulty_kernels as kernels
 from tests.campaign.campaigns import FIRST, PATTERNS, SHARD, job, plan, quiet

@@ -10,8 +10,8 @@ from gelu_verify.errors import GeluVerifyError, UsageError, unknown_name
 from gelu_verify.reference.certificate.status import FUNCTIONS, PATH, REMEDY, status
 
 _PROGRAM = "python -m gelu_verify.reference.certificate"
-#: Relative to the current folder; git ignores build/.
-_LEDGER = Path("build/certificate.sqlite")
+#: Where ledgers are, one a run, relative to the current folder; git ignores build/.
+_FOLDER = Path("build")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -25,8 +25,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _make(options: argparse.Namespace) -> int:
+    from gelu_verify.ledger import Ledger, key_digest
     from gelu_verify.reference.certificate import record, run
-    from gelu_verify.reference.certificate.ledger import Ledger
 
     if options.workers < 1:
         raise UsageError(f"--workers: got {options.workers}, expected at least 1. Try 2.")
@@ -37,11 +37,11 @@ def _make(options: argparse.Namespace) -> int:
             if name not in known:
                 raise unknown_name("zone", name, known)
         shards = [shard for shard in shards if shard.zone in options.zone]
-    if options.ledger == _LEDGER:
-        _LEDGER.parent.mkdir(exist_ok=True)
-    with Ledger(options.ledger, run.run_key()) as ledger:
+    key = run.run_key()
+    path = options.ledger or _FOLDER / f"certificate-{key_digest(key)}.sqlite"
+    with Ledger(path, key) as ledger:
         run.work(shards, ledger, options.workers, _show)
-        document = record.certificate(ledger.finished(), ledger.started)
+        document = record.certificate(run.finished(ledger), ledger.started)
     record.write(document, options.output)
     return _report(options.output)
 
@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True)
     make = commands.add_parser("make", help="compare every input, resume where a run stopped")
     make.add_argument("--workers", type=int, default=2, metavar="N", help="processes")
-    make.add_argument("--ledger", type=Path, default=_LEDGER, metavar="FILE")
+    make.add_argument("--ledger", type=Path, metavar="FILE", help="default: in build/")
     make.add_argument("--function", action="append", metavar="NAME", help=", ".join(FUNCTIONS))
     make.add_argument("--zone", action="append", metavar="NAME", help="only this zone")
     make.add_argument("--output", type=Path, default=PATH, metavar="FILE")
