@@ -6,9 +6,8 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import torch
 
-from gelu_verify.formats import Format, tensors
+from gelu_verify.formats import Format
 from gelu_verify.measure.summary import Sample
 from gelu_verify.operators import Operator
 from gelu_verify.records import Point
@@ -68,8 +67,3 @@ def exact_value(numbers: list[float], operator: Operator, formula: str) -> Any:
     if len(numbers) == 2:
         return oracle.gelu_backward(numbers[0], numbers[1], formula)
     return oracle.value(formula, numbers[0], derivative=operator.derivative)
-
-
-def pattern_text(actual: torch.Tensor, fmt: Format) -> str:
-    """Return the decimal of a one-element tensor, all NaNs alike."""
-    return value(fmt.decode(int(tensors.to_bits(actual, fmt)) & ((1 << fmt.bits) - 1)), fmt)

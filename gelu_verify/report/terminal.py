@@ -89,6 +89,8 @@ def _facts(result: KernelResult) -> list[tuple[str, str]]:
         )
         every = " (every bit pattern of x)" if a.exhaustive else ""
         facts.append(("inputs", f"{a.inputs:,}{every}; {a.reference}"))
+        if a.certificate:
+            facts.append(("reference", rows.certificate(a.certificate)))
     if result.bound:
         facts += _bound_facts(result)
     if result.saturation:
@@ -198,6 +200,8 @@ def _summary(console: Console, results: Results) -> None:
     console.print(table)
     if any(k.simulated for k in results.kernels):
         console.print(Text("* ran in Triton's CPU interpreter (simulated)", style="dim"))
+    for line in rows.certificates(results):
+        console.print(Text(f"reference {line}", style="dim"))
     counts = ", ".join(
         f"{sum(k.status is s for k in results.kernels)} {rows.LABELS[s]}"
         for s in Status

@@ -104,7 +104,9 @@ def judged(
     overflowed = overflows & torch.isinf(got) & (got.sign() == y.sign())
     within = (error <= allowed) | overflowed
     broken = torch.where(closed, ~within, _wrong_kind(got, y, contract))
-    ratio = torch.where(closed & ~overflowed, error / slack, 0.0).nan_to_num(nan=torch.inf, posinf=torch.inf)
+    ratio = torch.where(closed & ~overflowed, error / slack, 0.0).nan_to_num(
+        nan=torch.inf, posinf=torch.inf
+    )
     if precise is not None:
         _again(actual, ratio, slack, broken, closed & torch.isfinite(got), fmt, precise)
     return _gathered(actual, exact, ratio, closed, broken, fmt, case)
