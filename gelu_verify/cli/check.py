@@ -25,7 +25,7 @@ def command(
         list[str] | None, typer.Argument(metavar="KERNEL...", help=KERNEL_HELP)
     ] = None,
     operator: Annotated[
-        str | None, typer.Option(help="What it computes: gelu or gelu_backward.")
+        str | None, typer.Option(help="What it computes: gelu, gelu_backward, bias_gelu or geglu.")
     ] = None,
     formula: Annotated[
         str | None, typer.Option(help="Which GELU it claims: erf, tanh or sigmoid. [default: erf]")
@@ -57,7 +57,7 @@ def command(
         list[str] | None,
         typer.Option(
             help="Run only this input instead of the sweep, a pattern (0xC10A) or a decimal; "
-            "dy,x for gelu_backward. May be repeated."
+            "dy,x for gelu_backward, x,bias and gate,up likewise. May be repeated."
         ),
     ] = None,
     all_registered: Annotated[
@@ -138,7 +138,7 @@ def command(
     if not jobs:
         raise UsageError(
             "input: got the number of arguments of no operator of the kernel, "
-            "expected x for gelu and dy,x for gelu_backward."
+            "expected x for gelu and two for the others, as dy,x for gelu_backward."
         )
     how = _plan(jobs, ledger, workers, scheduler, timeout, in_process)
     with progress.bar(jobs) as bar:

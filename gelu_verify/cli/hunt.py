@@ -16,7 +16,7 @@ KERNEL_HELP = (
 def command(
     kernel: Annotated[str, typer.Argument(metavar="KERNEL", help=KERNEL_HELP)],
     operator: Annotated[
-        str | None, typer.Option(help="What it computes: gelu or gelu_backward.")
+        str | None, typer.Option(help="What it computes: gelu, gelu_backward, bias_gelu or geglu.")
     ] = None,
     formula: Annotated[
         str | None, typer.Option(help="Which GELU it claims: erf, tanh or sigmoid. [default: erf]")

@@ -47,7 +47,19 @@ class Subject:
         return tensors.dtype(self.fmt)
 
     def call(self, *arguments: torch.Tensor) -> Any:
-        """Call the kernel on tensors of its own device and return what it gives, unchecked."""
+        """Call the kernel on tensors of its own device and return what it gives, unchecked.
+
+        arguments: of one shape; the kernel gets them as its operator wants them, and a result of
+        another shape than its first argument raises :class:`ResultFault` there.
+        """
+        shaped = self.operator.shaped(arguments)
+        result = self._call(*shaped)
+        if shaped[0].shape == arguments[0].shape:
+            return result
+        require_like(result, shaped[0].shape, self.dtype)
+        return result.reshape(arguments[0].shape)
+
+    def _call(self, *arguments: torch.Tensor) -> Any:
         before = interpreter.launches()
         start = time.perf_counter()
         try:
