@@ -62,8 +62,4 @@ def point(sample: Sample, operator: Operator, formula: str, fmt: Format) -> Poin
 
 def exact_value(numbers: list[float], operator: Operator, formula: str) -> Any:
     """Return the exact value at Python floats, as an mpmath number."""
-    from gelu_verify.reference import oracle
-
-    if len(numbers) == 2:
-        return oracle.gelu_backward(numbers[0], numbers[1], formula)
-    return oracle.value(formula, numbers[0], derivative=operator.derivative)
+    return operator.exact_at(numbers, formula)

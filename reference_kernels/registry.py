@@ -11,10 +11,18 @@ _TORCH_FUSED = "reference_kernels.torch_fused"
 _TRITON = "reference_kernels.triton_pointwise"
 
 
-def _torch(name: str, function: str, formula: str, summary: str, *issues: KnownIssue) -> KernelSpec:
+def _torch(
+    name: str,
+    function: str,
+    formula: str,
+    summary: str,
+    *issues: KnownIssue,
+    operator: str = "gelu",
+) -> KernelSpec:
     return KernelSpec(
         name=name,
         target=f"{_TORCH}:{function}",
+        operator=operator,
         formula=formula,
         formats=("fp64", "fp32", "bf16", "fp16"),
         contract="cancelling",
@@ -43,6 +51,10 @@ _VECTOR_ERF = (
 _AVX512 = (
     "https://github.com/pytorch/pytorch/issues/185770",
     "oneDNN with AVX-512: NaN at +inf, inf from 2^127 on, subnormals flushed in bf16",
+)
+_INFINITE_SUM = (
+    "https://github.com/pytorch/pytorch/issues/185770",
+    "x + bias overflows to -inf, and gelu(-inf) = -inf·0 is NaN",
 )
 #: Devices and instruction sets of the above.
 _ON_AVX512 = (("cpu",), ("AVX512",))
@@ -160,6 +172,28 @@ KERNELS: tuple[KernelSpec, ...] = (
         *_issues(_HALF_ARITHMETIC, "gelu", ("bf16", "fp16"), ("accuracy",)),
         *_issues(_HALF_ARITHMETIC, "gelu", ("bf16",), ("invariants",)),
         *_issues(_HALF_ARITHMETIC, "gelu_backward", ("bf16", "fp16"), ("accuracy", "invariants")),
+    ),
+    _torch(
+        "torch-bias-gelu",
+        "bias_gelu",
+        "erf",
+        "gelu(x + bias)",
+        *_issues(
+            _INFINITE_SUM,
+            "bias_gelu",
+            ("fp64", "fp32", "bf16", "fp16"),
+            ("accuracy", "invariants"),
+        ),
+        *_issues(_VECTOR_ERF, "bias_gelu", ("fp32",), ("routes",), ("cpu",)),
+        operator="bias_gelu",
+    ),
+    _torch(
+        "torch-geglu",
+        "geglu",
+        "erf",
+        "gelu(gate)·up",
+        *_issues(_VECTOR_ERF, "geglu", ("fp32",), ("accuracy", "routes"), ("cpu",)),
+        operator="geglu",
     ),
     _triton("triton-erf", "gelu_erf", "erf", "tail_accurate", "accurate in the tail"),
     _triton("triton-tanh", "gelu_tanh", "tanh", "tail_accurate", "as x·σ(2u), no cancellation"),

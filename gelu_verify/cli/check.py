@@ -43,7 +43,7 @@ def command(
         list[str] | None,
         typer.Option(
             help="Run only this input instead of the sweep, a pattern (0xC10A) or a decimal; "
-            "dy,x for gelu_backward. May be repeated."
+            "dy,x for gelu_backward, x,bias and gate,up likewise. May be repeated."
         ),
     ] = None,
     case: Annotated[
@@ -129,7 +129,7 @@ def command(
     if not jobs:
         raise UsageError(
             "input: got the number of arguments of no operator of the kernel, "
-            "expected x for gelu and dy,x for gelu_backward."
+            "expected x for gelu and two for the others, as dy,x for gelu_backward."
         )
     how = _plan(jobs, ledger, workers, scheduler, timeout, in_process)
     with progress.bar(jobs) as bar:

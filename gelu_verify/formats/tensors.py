@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import torch
 
 from gelu_verify.errors import UnavailableError
-from gelu_verify.formats.definition import Format
+from gelu_verify.formats.definition import FORMATS, Format
 
 _TORCH_NAMES = {
     "fp64": "float64",
@@ -98,3 +98,12 @@ def round_float64(values: torch.Tensor, fmt: Format) -> torch.Tensor:
     too_large = rounded.abs() > fmt.largest
     rounded = torch.where(too_large, overflow, rounded)
     return torch.copysign(rounded, values).to(dtype(fmt))
+
+
+def format_of(tensor_dtype: torch.dtype) -> Format:
+    """Return the format of a torch dtype, one of ours."""
+    return next(
+        FORMATS[name]
+        for name, torch_name in _TORCH_NAMES.items()
+        if getattr(torch, torch_name, None) is tensor_dtype
+    )

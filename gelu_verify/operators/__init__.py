@@ -2,22 +2,28 @@
 
 from gelu_verify.errors import unknown_name
 from gelu_verify.operators import fused
-from gelu_verify.operators.base import FORMULAS, Operator
+from gelu_verify.operators.base import FORMULAS, NEUTRAL, Operator, at_neutral, is_neutral, place
+from gelu_verify.operators.bias_gelu import BIAS_GELU
+from gelu_verify.operators.geglu import GEGLU
 from gelu_verify.operators.gelu import GELU
 from gelu_verify.operators.gelu_backward import GELU_BACKWARD
 
 __all__ = [
     "FORMULAS",
+    "NEUTRAL",
     "OPERATORS",
     "Operator",
     "arguments",
+    "at_neutral",
     "get",
+    "is_neutral",
     "names",
+    "place",
     "require",
     "require_formula",
 ]
 
-_ALL: tuple[Operator, ...] = (GELU, GELU_BACKWARD)
+_ALL: tuple[Operator, ...] = (GELU, GELU_BACKWARD, BIAS_GELU, GEGLU)
 OPERATORS: dict[str, Operator] = {op.name: op for op in _ALL}
 
 
