@@ -30,8 +30,9 @@ def check(
     """Check one kernel and return its results; ``.raise_if_failed()`` turns them into an error.
 
     kernel: a name as on the command line (runs in a child process), or the function itself (runs
-        in this process, not isolated). It takes and returns torch tensors: ``gelu(x)`` or
-        ``gelu_backward(dy, x)``.
+        in this process, not isolated). It takes and returns torch tensors: ``gelu(x)``,
+        ``gelu_backward(dy, x)``, ``bias_gelu(x, bias)`` with x (M, N) and bias (N,), or
+        ``geglu(gate, up)``. What it computes is told by ``operator`` or by the end of its name.
     format: one format or several; all that the kernel declares if empty (fp32, bf16, fp16).
     sweep: quick, standard, or exhaustive: all 2^32 inputs of fp32, which takes long; those of a
         name run on all cores and go on where an interrupted run ended, those of a function in this
@@ -59,7 +60,8 @@ def _plan_function(kernel: Callable[..., Any], options: dict[str, Any]) -> list[
         got = type(kernel).__name__
         raise UsageError(f"kernel: got {got}, expected a function of torch tensors or a name.")
     name = str(getattr(kernel, "__qualname__", type(kernel).__name__))
-    operator = "gelu_backward" if name.endswith("backward") else "gelu"
+    endings = (("backward", "gelu_backward"), ("bias_gelu", "bias_gelu"), ("geglu", "geglu"))
+    operator = next((op for ending, op in endings if name.endswith(ending)), "gelu")
     spec = KernelSpec(name=name, target=_importable(kernel, name), operator=operator)
     return plan(spec, **options)
 

@@ -74,6 +74,10 @@ class Contract(_Record):
     minus_infinity: MinusInfinity = MinusInfinity.ZERO
     zero_sign: ZeroSign = ZeroSign.STRICT
     subnormals: Subnormals = Subnormals.IEEE
+    rounded_intermediate: bool = Field(
+        True,
+        description="whether x + bias, or f(gate), may be rounded to the format once on the way",
+    )
     derivative_at_infinity: bool = Field(
         False, description="whether the derivative at ±inf is judged (must be 1 and 0) or reported"
     )
@@ -103,12 +107,14 @@ BUILT_IN: tuple[Contract, ...] = (
         name="correctly_rounded",
         summary="every result is the exact value rounded to nearest",
         max_error_ulp=0.5,
+        rounded_intermediate=False,
         derivative_at_infinity=True,
     ),
     Contract(
         name="faithful",
         summary="every result is one of the two neighbours of the exact value (error below 1 ULP)",
         max_error_ulp=math.nextafter(1.0, 0.0),
+        rounded_intermediate=False,
     ),
     Contract(
         name="tail_accurate",

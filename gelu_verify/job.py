@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -123,19 +124,22 @@ def _replaying(job: Job, replay: tuple[str, ...]) -> Job:
     return job.model_copy(update={"replay": patterns})
 
 
+def identity(job: Job) -> dict[str, Any]:
+    """Return the fields of a result that say what it is of."""
+    return {
+        "name": job.spec.name,
+        "target": job.spec.target,
+        "operator": job.operator,
+        "via": job.via,
+        "formula": job.formula,
+        "format": job.format,
+        "device": job.device,
+    }
+
+
 def blank(job: Job) -> KernelResult:
     """Return the result of a job before anything is known: crashed until proven otherwise."""
-    return KernelResult(
-        name=job.spec.name,
-        target=job.spec.target,
-        operator=job.operator,
-        via=job.via,
-        formula=job.formula,
-        format=job.format,
-        device=job.device,
-        status=Status.CRASHED,
-        contract=job.contract.name,
-    )
+    return KernelResult(**identity(job), status=Status.CRASHED, contract=job.contract.name)
 
 
 def reproduce(

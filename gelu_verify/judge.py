@@ -14,11 +14,11 @@ import torch
 
 from gelu_verify.contracts import Allowance, AllowanceKind, Contract, Subnormals, ZeroSign
 from gelu_verify.errors import EmptySampleError
-from gelu_verify.formats import Format
+from gelu_verify.formats import Format, tensors
 from gelu_verify.measure.error import Class, Errors, measure, steps
 from gelu_verify.measure.regions import REGIONS, Region
 from gelu_verify.measure.summary import Batch, Sample, earlier, worse
-from gelu_verify.operators import Operator
+from gelu_verify.operators import Operator, is_neutral
 
 #: The limit, in ULP, that means RN_T(y) and nothing else.
 _CORRECTLY_ROUNDED = 0.5
@@ -41,7 +41,12 @@ class Elements:
     @property
     def x(self) -> torch.Tensor:
         """The argument of the activation, float64."""
-        return self.inputs[-1].double()
+        return self.operator.activated(self.inputs)
+
+    @property
+    def neutral(self) -> torch.Tensor:
+        """Where every argument but the swept one does nothing, bool (N,)."""
+        return is_neutral(self.operator.arguments, self.inputs)
 
     def select(self, mask: torch.Tensor) -> Elements:
         """Return the elements where ``mask`` holds."""
@@ -83,7 +88,7 @@ def judge(contract: Contract, elements: Elements) -> Verdicts:
     holds |= ~finite_inputs & (errors.classes != int(Class.NUMBER_FOR_NAN))
     excusable = _excusable(contract, elements)
     by_allowance = {}
-    for name, covers in _exemptions(contract):
+    for name, covers in _exemptions(contract, elements.operator):
         open_cases = (~holds & excusable).nonzero().flatten()
         covered = torch.zeros_like(holds)
         if open_cases.numel():
@@ -142,20 +147,25 @@ def _excusable(contract: Contract, elements: Elements) -> torch.Tensor:
     return torch.stack([elements.errors.classes != int(cls) for cls in never]).all(0)
 
 
-def _exemptions(contract: Contract) -> Iterator[tuple[str, Callable[[Elements], torch.Tensor]]]:
-    """Yield name and predicate of the policy on subnormals and of each allowance."""
+def _exemptions(
+    contract: Contract, operator: Operator
+) -> Iterator[tuple[str, Callable[[Elements], torch.Tensor]]]:
+    """Yield name and predicate of the policies on subnormals and on the intermediate of an
+    operator that has one, and of each allowance.
+    """
     if contract.subnormals is not Subnormals.IEEE:
         yield contract.subnormals.value, partial(_flushed, contract.subnormals)
     for allowance in contract.allowances:
         yield allowance.kind.value, partial(covers, allowance, contract.max_error_ulp)
+    if contract.rounded_intermediate and operator.intermediate is not None:
+        yield INTERMEDIATE, partial(rounds_intermediate, contract)
 
 
 def _flushed(policy: Subnormals, elements: Elements) -> torch.Tensor:
     outputs = elements.errors.classes == int(Class.FLUSHED_SUBNORMAL)
-    # Of both operators the first argument (x, or dy) makes the result 0 if it is flushed; dy·1.1
-    # may be normal where dy is not.
     lost = outputs | (elements.errors.classes == int(Class.COLLAPSE))
-    inputs = lost & (elements.inputs[0].double().abs() < elements.fmt.smallest_normal)
+    smallest = elements.fmt.smallest_normal
+    inputs = lost & elements.operator.underflows(elements.inputs, smallest)
     if policy is Subnormals.FLUSH_INPUTS:
         return inputs
     return outputs if policy is Subnormals.FLUSH_OUTPUTS else inputs | outputs
@@ -167,17 +177,61 @@ def covers(allowance: Allowance, limit: float, elements: Elements) -> torch.Tens
         return elements.operator.saturated(elements.inputs, elements.actual, allowance.threshold)
     if allowance.kind is AllowanceKind.CANCELLATION:
         return elements.errors.finite & (cancellation_ratio(elements) <= allowance.factor)
-    exact = elements.operator.exact(elements.inputs, allowance.formula, elements.fmt)
-    stand_in = Elements(
-        elements.operator,
-        allowance.formula,
-        elements.fmt,
-        elements.inputs,
-        elements.actual,
-        measure(elements.actual, exact, elements.fmt),
-    )
+    stand_in = _as_formula(elements, allowance.formula)
     within = stand_in.errors.finite & (stand_in.errors.ulp.abs() <= limit)
     return within | (stand_in.errors.finite & (cancellation_ratio(stand_in) <= 1.0))
+
+
+#: Name of the policy in ``Verdicts.by_allowance``.
+INTERMEDIATE = "intermediate"
+
+
+def rounds_intermediate(contract: Contract, elements: Elements) -> torch.Tensor:
+    """Return where the error is what rounding the intermediate to the format explains, bool (N,).
+
+    The result must be as near to one of the exact values that this reaches (``Operator.reach``) as
+    the contract permits it to be to the exact value itself, by its limit or an allowance.
+    """
+    covered = _near_reachable(contract, elements)
+    stand_in = contract.allowance(AllowanceKind.APPROXIMATION)
+    if stand_in and stand_in.formula != elements.formula:
+        covered |= _near_reachable(contract, _as_formula(elements, stand_in.formula))
+    return covered
+
+
+def _near_reachable(contract: Contract, elements: Elements) -> torch.Tensor:
+    errors, operator = elements.errors, elements.operator
+    below, above = operator.reach(elements.inputs, elements.formula, elements.fmt)
+    signed = errors.ulp * errors.ulp_size
+    up = signed >= 0
+    beyond = torch.where(up, signed - above, -signed - below)
+    slack = contract.max_error_ulp * errors.ulp_size
+    if elements.fmt.bits < 64:
+        end = elements.actual.double() - signed + torch.where(up, above, -below)
+        exponent = tensors.binade(end.nan_to_num(nan=0.0), elements.fmt)
+        scale = exponent.clamp(max=elements.fmt.emax) - (elements.fmt.precision - 1)
+        slack = contract.max_error_ulp * tensors.power_of_two(scale)
+    cancelled = contract.allowance(AllowanceKind.CANCELLATION)
+    if cancelled:
+        lost = operator.cancellation(elements.inputs, elements.formula)
+        lost = lost * (elements.fmt.arithmetic_unit * cancelled.factor)
+        slack = torch.maximum(slack, torch.where(_only_zero(elements), 0.0, lost))
+    covered = errors.finite & (beyond <= slack)
+    guard = contract.allowance(AllowanceKind.GUARD)
+    if guard and operator.intermediate == "x + bias":
+        # The guard sees the rounded sum.
+        nearer = guard.threshold / (1 + elements.fmt.unit_roundoff)
+        covered |= (elements.x <= -nearer) & (elements.actual.double() == 0)
+    return covered
+
+
+def _as_formula(elements: Elements, formula: str) -> Elements:
+    """Return the elements measured against another formula."""
+    operator, fmt, inputs, actual = (
+        elements.operator, elements.fmt, elements.inputs, elements.actual
+    )  # fmt: skip
+    errors = measure(actual, operator.exact(inputs, formula, fmt), fmt)
+    return Elements(operator, formula, fmt, inputs, actual, errors)
 
 
 #: Where the left tail is 0 for certain in float32 and in float64 arithmetic: 1 + erf from 5.54 and
@@ -196,10 +250,15 @@ def cancellation_ratio(elements: Elements) -> torch.Tensor:
     slack = elements.operator.cancellation(elements.inputs, elements.formula)
     slack = slack * elements.fmt.arithmetic_unit
     ratio = errors.absolute / slack.clamp(min=torch.finfo(torch.float64).tiny)
+    return torch.where(_only_zero(elements), torch.inf, ratio)
+
+
+def _only_zero(elements: Elements) -> torch.Tensor:
+    """Return where a result that is not 0 is beyond what cancellation explains, bool (N,)."""
     if elements.operator.derivative:
-        return ratio
+        return torch.zeros(len(elements.errors), dtype=torch.bool, device=elements.actual.device)
     far = elements.x < _ZERO_BELOW[elements.formula][elements.fmt.bits == 64]
-    return torch.where(far & (elements.actual.double() != 0.0), torch.inf, ratio)
+    return far & (elements.actual.double() != 0.0)
 
 
 #: Greatest distance between the erf and tanh formulas (4.73236e-4 at ±2.69894), rounded up.

@@ -125,9 +125,9 @@ def prepared(job: Job, function: Callable[..., Any] | None) -> Callee | None:
 
 def _sweep(job: Job) -> sweep.Sweep:
     fmt = formats.get(job.format)
-    if job.replay:
-        return sweep.replay(fmt, job.replay)
     arguments = operators.get(job.operator).arguments
+    if job.replay:
+        return sweep.replay(fmt, job.replay, operators.place(arguments))
     hard = hard_cases.patterns(job.operator, fmt)
     return sweep.build(fmt, arguments, sweep.Depth(job.depth), job.seed, hard)
 

@@ -115,6 +115,35 @@ class Reversals(Record):
     worst: Point | None = Field(description="its error is the size of the step back, in ULP")
 
 
+class Certification(StrEnum):
+    """What proves the exact values that a measurement was compared with."""
+
+    CERTIFIED = "certified"
+    PARTLY = "partly_certified"
+    ANALYSIS = "analysis_only"
+    UNCERTIFIED = "uncertified"
+    ORACLE = "oracle"
+
+
+class ReferenceCertificate(Record):
+    """Whether the certificate of the fast reference holds for the exact values of a measurement."""
+
+    level: Certification = Field(
+        description="certified: every fp32 input was compared with Arb, for this source, torch and "
+        "instruction set; partly_certified: zones are missing, or another torch's exp was used; "
+        "analysis_only: evaluated on a GPU; uncertified: the source changed, or there is no sound "
+        "certificate; oracle: the values came from mpmath"
+    )
+    reason: str = Field(description="one line that says why")
+    bound_ulp: float = Field(0.0, description="the reference's bound in ULP of the format")
+    max_error_units: float | None = Field(
+        None, description="largest certified error of the function, relative, in units of 2^-53"
+    )
+    source_hash: str | None = Field(
+        None, description="SHA-256 of the reference's source as it ran, comments left out"
+    )
+
+
 class Accuracy(Record):
     """How far the kernel is from the exact values, over one sweep."""
 
@@ -140,6 +169,9 @@ class Accuracy(Record):
     classes: tuple[ClassCount, ...]
     allowances: tuple[AllowanceUse, ...]
     reference: str = Field(description="where the exact values come from, with their bound")
+    certificate: ReferenceCertificate | None = Field(
+        None, description="what proves the exact values; None in records older than the field"
+    )
     binades: tuple[BinadeMaximum, ...] = Field((), description="from an exhaustive sweep of fp32")
     reversals: Reversals | None = Field(None, description="from an exhaustive sweep of fp32")
     nan_inputs: int = 0

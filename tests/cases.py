@@ -45,7 +45,9 @@ def case(function: Callable[..., Any], name: str = "bf16", **options: Any) -> Ca
     called = through_autograd(function) if task.via else function
     subject = Subject("f", task.formula, fmt, torch.device("cpu"), called, operator, task.via)
     if task.replay:
-        return Case(task, subject, sweep.replay(fmt, task.replay))
+        return Case(
+            task, subject, sweep.replay(fmt, task.replay, operators.place(operator.arguments))
+        )
     points = sweep.build(fmt, operator.arguments, sweep.Depth(task.depth), task.seed)
     return Case(task, subject, points)
 

@@ -265,3 +265,79 @@ def differentiable(backward_kernel):
             return backward_kernel(dy, ctx.saved_tensors[0])
 
     return Kernel.apply
+
+
+# Two arguments. x (..., N), bias (N,); gate and up of one shape. Sound ones first.
+def bias_once(x: Tensor, bias: Tensor) -> Tensor:
+    """The exact sum, as good as float64 has it, and one rounding."""
+    s = x.double() + bias.double()
+    return torch.copysign(_erf(s.clamp(min=-200.0)), s).to(x.dtype)
+
+
+def bias_eager(x: Tensor, bias: Tensor) -> Tensor:
+    """The sum rounded to the format first."""
+    return correct(x + bias)
+
+
+def geglu_once(gate: Tensor, up: Tensor) -> Tensor:
+    wide = gate.double().clamp(min=-200.0)
+    return (torch.copysign(_erf(wide), gate.double()) * up.double()).to(gate.dtype)
+
+
+def geglu_eager(gate: Tensor, up: Tensor) -> Tensor:
+    """f(gate) rounded to the format first."""
+    return correct(gate) * up
+
+
+def bias_ignored(x: Tensor, bias: Tensor) -> Tensor:
+    return correct(x)
+
+
+def bias_twice(x: Tensor, bias: Tensor) -> Tensor:
+    return bias_once(x, 2 * bias.double())
+
+
+def bias_after(x: Tensor, bias: Tensor) -> Tensor:
+    return (correct(x).double() + bias.double()).to(x.dtype)
+
+
+def bias_tanh(x: Tensor, bias: Tensor) -> Tensor:
+    return correct_tanh(x + bias)
+
+
+def bias_by_row(x: Tensor, bias: Tensor) -> Tensor:
+    """Every row but the first takes the bias of column 0."""
+    row = torch.zeros_like(x).reshape(-1, x.shape[-1])
+    row[:1], row[1:] = bias, bias[:1]
+    return bias_eager(x, row.reshape(x.shape))
+
+
+def bias_through_bf16(x: Tensor, bias: Tensor) -> Tensor:
+    """The sum in bf16, whatever the format."""
+    return correct((x + bias).bfloat16().to(x.dtype))
+
+
+def bias_nan_dropped(x: Tensor, bias: Tensor) -> Tensor:
+    return bias_once(x, bias.nan_to_num(nan=0.0, posinf=torch.inf, neginf=-torch.inf))
+
+
+def geglu_swapped(gate: Tensor, up: Tensor) -> Tensor:
+    return geglu_once(up, gate)
+
+
+def geglu_up_ignored(gate: Tensor, up: Tensor) -> Tensor:
+    return correct(gate)
+
+
+def geglu_tanh(gate: Tensor, up: Tensor) -> Tensor:
+    return correct_tanh(gate) * up
+
+
+def geglu_coarse(gate: Tensor, up: Tensor) -> Tensor:
+    """f(gate) kept in four bits."""
+    return (correct(gate).to(torch.float8_e4m3fn).double() * up.double()).to(gate.dtype)
+
+
+def geglu_fma(gate: Tensor, up: Tensor) -> Tensor:
+    """Adds the gate."""
+    return (geglu_once(gate, up).double() + gate.double()).to(gate.dtype)

@@ -161,14 +161,18 @@ def activate(a: Bounded, formula: str, arithmetic: Arithmetic, order: int = 0) -
     """Return ``f(a)`` (order 0) or ``f'(a)`` (order 1), evaluated as well as the contract says.
 
     ``|f(s + δ) - f(s)| <= δ·max|f'|`` over [s - δ, s + δ], and likewise with f''. The epilogue is
-    the contract's limit in ULP of the arithmetic, and its allowances.
+    the contract's limit in ULP of the arithmetic, and its allowances. The derivative at infinities
+    is left open: what a contract promises ends at finite arguments.
     """
     value, own = activation.value(a.value, formula, order)
     wide = a.total + a.own
     slope = activation.steepest(a.value - wide, a.value + wide, formula, order + 1)
     slack = {name: part * slope for name, part in a.slack.items()}
     result = Bounded(value, own + a.own * slope, slack)
-    return result.widened(EPILOGUE, epilogue.slack(a, result, formula, arithmetic, order))
+    evaluated = epilogue.slack(a, result, formula, arithmetic, order)
+    if order:
+        evaluated = torch.where(torch.isfinite(a.value), evaluated, torch.inf)
+    return result.widened(EPILOGUE, evaluated)
 
 
 def cast(a: Bounded, name: str, arithmetic: Arithmetic, relative: bool = False) -> Bounded:
@@ -221,7 +225,7 @@ def _unless_overflow(slack: Tensor, reach: Tensor, arithmetic: Arithmetic) -> Te
 
 
 def _known(a: Bounded, special: Tensor) -> Bounded:
-    """Return a product with 0 (and open) where float64 overflowed on inputs that are not special."""
+    """Return a product with 0 (and open) where float64 overflowed on finite inputs."""
     lost = ~torch.isfinite(a.value) & ~special
     return Bounded(torch.where(lost, 0.0, a.value), a.own, a.slack)
 

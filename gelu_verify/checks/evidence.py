@@ -7,8 +7,9 @@ from typing import Any
 
 from gelu_verify.checks.case import Case
 from gelu_verify.contracts import BUILT_IN, Contract
+from gelu_verify.contracts import get as get_contract
 from gelu_verify.exhaustive.census import Census
-from gelu_verify.judge import Tally, cancellation_ratio, judge
+from gelu_verify.judge import Tally, cancellation_ratio, judge, rounds_intermediate
 from gelu_verify.measure.error import Class
 from gelu_verify.measure.summary import Summary
 from gelu_verify.records import BinadeMaximum, Reversals, Tightest
@@ -76,9 +77,14 @@ def _of_sweep(case: Case) -> Evidence:
 
 
 def _cancellation(case: Case) -> float | None:
-    """Return the largest error of the sweep in units of |x|·u, of those beyond 4 ULP."""
+    """Return the largest error of the sweep in units of |x|·u, of those beyond 4 ULP.
+
+    What a rounded intermediate explains by itself needs no other reason.
+    """
     errors = case.elements.errors
     beyond = case.elements.select(errors.finite & (errors.ulp.abs() > 4.0))
+    if case.subject.operator.intermediate is not None and len(beyond.errors):
+        beyond = beyond.select(~rounds_intermediate(get_contract("tail_accurate"), beyond))
     return float(cancellation_ratio(beyond).max()) if len(beyond.errors) else None
 
 

@@ -19,7 +19,7 @@ import torch
 
 from gelu_verify.checks.case import Case, Outcome
 from gelu_verify.formats import tensors
-from gelu_verify.operators import FORMULAS
+from gelu_verify.operators import FORMULAS, at_neutral
 from gelu_verify.records import Finding, FindingStatus, FormulaFound, FoundName
 from gelu_verify.report.numbers import figure
 
@@ -45,7 +45,7 @@ def run(case: Case) -> Outcome:
     floor = max(distances[best], 0.25)
     candidates = tuple(n for n in FORMULAS if distances[n] <= _ALIKE * floor)
     fitted = None
-    if case.subject.operator.name == "gelu" and not distances[best] <= _SUSPECT:
+    if case.subject.operator.derivative == 0 and not distances[best] <= _SUSPECT:
         form = fit(x.numpy(), actual.double().numpy(), case.subject.fmt.unit_roundoff)
         if (
             form
@@ -65,9 +65,7 @@ def _probe(case: Case) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
     fmt = case.subject.fmt
     grid = torch.linspace(-5.0, 5.0, 401 if fmt.bits == 64 else 2001, dtype=torch.float64)
     x = grid if fmt.bits == 64 else tensors.round_float64(grid, fmt)
-    ones = torch.ones(x.shape, dtype=torch.float64).to(x.dtype)
-    inputs = (x,) if len(case.subject.operator.arguments) == 1 else (ones, x)
-    return x.double(), inputs
+    return x.double(), at_neutral(case.subject.operator.arguments, x)
 
 
 def _distance(

@@ -10,7 +10,7 @@ import torch
 
 from gelu_verify.checks.case import Case, Outcome
 from gelu_verify.formats import tensors
-from gelu_verify.inputs.layouts import ROUTES, Route
+from gelu_verify.inputs.layouts import COLUMNS, ROUTES, ROW_ROUTES, Route
 from gelu_verify.judge import Elements
 from gelu_verify.kernels.subject import KernelFailure, is_refusal, require_like
 from gelu_verify.measure.summary import Sample
@@ -30,11 +30,15 @@ def run(case: Case) -> Outcome:
     if not torch.isfinite(case.elements.x).any():
         return outcome
     same = []
-    sizes = {route.values_per_call for route in ROUTES}
+    routes = ROW_ROUTES if _has_columns(case) else ROUTES
+    sizes = {route.values_per_call for route in routes}
     calls = _SIMULATED_CALLS if case.subject.simulated else _CALLS
     all_at_once = _POINTS[case.subject.fmt.bits]
-    points = {size: _points(case, calls * size or all_at_once) for size in sizes}
-    for route in ROUTES:
+    points = {
+        size: _points(case, calls * size) if size else _all_at_once(case, all_at_once)
+        for size in sizes
+    }
+    for route in routes:
         status, message, sample = _one(case, route, points[route.values_per_call])
         if status is FindingStatus.PASSED:
             same.append(route.name)
@@ -48,10 +52,28 @@ def run(case: Case) -> Outcome:
     return outcome
 
 
+def _has_columns(case: Case) -> bool:
+    """Tell whether the second argument has one value a column, as a bias does."""
+    return case.subject.operator.arguments[-1] == "bias"
+
+
 def _points(case: Case, count: int) -> Elements:
     finite = torch.isfinite(case.elements.x).nonzero().flatten()
     picks = torch.linspace(0, finite.numel() - 1, min(count, finite.numel())).long().unique()
     return case.elements.select(finite[picks])
+
+
+def _all_at_once(case: Case, count: int) -> Elements:
+    """Return the points of the routes that take many values a call.
+
+    Where rows share their columns' biases these are other pairs than the sweep's, run in one row.
+    """
+    points = _points(case, count)
+    if not _has_columns(case):
+        return points
+    x, bias = (part[: part.numel() // COLUMNS * COLUMNS] for part in points.inputs)
+    inputs = (x, bias[:COLUMNS].repeat(x.numel() // COLUMNS))
+    return case.measured(inputs, case.subject.run(*inputs))
 
 
 def _one(case: Case, route: Route, points: Elements) -> tuple[FindingStatus, str, Sample | None]:

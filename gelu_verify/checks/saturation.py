@@ -16,6 +16,7 @@ from gelu_verify.checks.case import Case, Outcome
 from gelu_verify.exhaustive.census import Census
 from gelu_verify.formats import tensors
 from gelu_verify.judge import Elements
+from gelu_verify.operators import at_neutral
 from gelu_verify.records import FindingStatus, Saturation
 from gelu_verify.report.numbers import figure
 
@@ -43,10 +44,8 @@ def run(case: Case) -> Outcome:
 
     From a census they are exact; else found on the sweep and refined between its points.
     """
-    chosen = torch.isfinite(case.elements.x)
-    if case.subject.operator.derivative:
-        # Any other dy moves the point at which dy·f'(x) becomes 0.
-        chosen &= case.elements.inputs[0].double() == 1.0
+    # Any other dy, bias or up moves the point at which the result becomes 0.
+    chosen = torch.isfinite(case.elements.x) & case.elements.neutral
     elements = case.elements.select(chosen)
     zero = _edge(case, elements, side=-1)
     identity = _edge(case, elements, side=+1)
@@ -65,7 +64,10 @@ def run(case: Case) -> Outcome:
 
 
 def _saturated(inputs: tuple[torch.Tensor, ...], actual: torch.Tensor, side: int) -> torch.Tensor:
-    """Return where the output is exactly 0 (side -1) or exactly x or dy (side +1)."""
+    """Return where the output is exactly 0 (side -1) or exactly x or dy (side +1).
+
+    The other argument is neutral, so that the first one is what is passed through far right.
+    """
     return actual.double() == (0.0 if side < 0 else inputs[0].double())
 
 
@@ -96,7 +98,7 @@ def _edge_of_census(case: Case, census: Census, side: int) -> _Edge:
         return _Edge(None, 0.0, 0.0)
     x = fmt.decode(magnitude | (fmt.sign_bit if side < 0 else 0))
     one_x = torch.tensor([x], dtype=case.subject.dtype)
-    inputs = (torch.ones_like(one_x), one_x) if case.subject.operator.derivative else (one_x,)
+    inputs = at_neutral(case.subject.operator.arguments, one_x)
     # The nearest to the other side costs the most, as in _refine.
     actual = -torch.zeros_like(one_x) if side < 0 else inputs[0]
     return _Edge.at(x, case.measured(inputs, actual))
@@ -121,8 +123,7 @@ def _refine(case: Case, inner: float, beyond: float, side: int) -> tuple[float, 
         weights = torch.arange(count)
         order = low + (high - low) * weights // (count - 1)
         x = tensors.from_ordinals(order, fmt)
-        ones = torch.ones(x.shape, dtype=torch.float64).to(x.dtype)
-        inputs = (ones, x) if case.subject.operator.derivative else (x,)
+        inputs = at_neutral(case.subject.operator.arguments, x)
         actual = case.subject.run(*inputs)
         inside = _run_length(_saturated(inputs, actual, side))
         if inside in (0, count):
@@ -136,7 +137,7 @@ def _refine(case: Case, inner: float, beyond: float, side: int) -> tuple[float, 
 
 def _sentence(case: Case, zero: _Edge, identity: _Edge) -> str:
     fmt = case.subject.fmt
-    unit = "dy" if case.subject.operator.derivative else "x"
+    unit = case.subject.operator.arguments[0]
     needed_zero = describe.value(case.regions.zero_threshold, fmt)
     needed_identity = describe.value(case.regions.identity_threshold, fmt)
     if zero.start is None:

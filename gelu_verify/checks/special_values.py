@@ -1,7 +1,8 @@
 """Special values: NaN, infinities, zeros, subnormals and the largest numbers, in every lane.
 
 Every special value is put at every position of inputs of many lengths, because vector code treats
-its remainder apart, and on several memory layouts, because those take other routes.
+its remainder apart, and on several memory layouts, because those take other routes. Of an
+operator with two arguments the other one is neutral here.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from gelu_verify.inputs import layouts
 from gelu_verify.inputs.special import special_bits
 from gelu_verify.job import reproduce
 from gelu_verify.kernels.subject import KernelFailure, require_like
+from gelu_verify.operators import NEUTRAL, at_neutral, place
 from gelu_verify.records import FindingStatus, SpecialValue
 
 #: Below, at and above the vector widths of SSE to AVX-512 and a warp.
@@ -38,7 +40,8 @@ class _Seen:
 
 def run(case: Case) -> Outcome:
     """Collect what every special value gives everywhere, then judge each distinct result once."""
-    patterns = [p[-1] for p in case.job.replay] or special_bits(case.subject.fmt)
+    swept = place(case.subject.operator.arguments)
+    patterns = [p[swept] for p in case.job.replay] or special_bits(case.subject.fmt)
     seen = [_Seen() for _ in patterns]
     for where, order, results in _calls(case, patterns):
         for index, pattern in zip(order, results, strict=True):
@@ -90,9 +93,7 @@ def _lengths(case: Case) -> tuple[int, ...]:
 
 def _call(case: Case, x: torch.Tensor) -> list[int]:
     subject = case.subject
-    two = len(subject.operator.arguments) == 2
-    arguments = (torch.ones(x.shape, device=x.device).to(x.dtype), x) if two else (x,)
-    result = subject.call(*arguments)
+    result = subject.call(*at_neutral(subject.operator.arguments, x))
     require_like(result, x.shape, subject.dtype)
     flat = result.detach().cpu().reshape(-1)
     pattern = tensors.to_bits(flat, subject.fmt)
@@ -116,15 +117,13 @@ def _judge_one(case: Case, pattern: int, seen: _Seen, outcome: Outcome) -> Speci
             continue
         status = FindingStatus.FAILED if FindingStatus.FAILED in (status, verdict) else verdict
         if verdict is FindingStatus.FAILED:
+            name = subject.operator.arguments[place(subject.operator.arguments)]
             message = (
-                f"x = {describe.value(x, fmt)}: got {texts[-1]}, expected {expected} ({where})"
+                f"{name} = {describe.value(x, fmt)}: got {texts[-1]}, expected {expected} ({where})"
             )
-            shown = f"x = {describe.value(x, fmt)} ({describe.bits(pattern, fmt)})"
-            one = describe.bits(fmt.encode(1.0), fmt)
-            bits = describe.bits(pattern, fmt)
-            replay = (one, bits) if subject.operator.derivative else (bits,)
+            shown = f"{name} = {describe.value(x, fmt)} ({describe.bits(pattern, fmt)})"
             found = case.finding("special_values", FindingStatus.FAILED, message)
-            line = reproduce(case.job, [replay])
+            line = reproduce(case.job, [_replayed(case, pattern)])
             outcome.findings.append(found.model_copy(update={"input": shown, "reproduce": line}))
     return SpecialValue(
         input=f"{describe.value(x, fmt)} ({describe.bits(pattern, fmt)})",
@@ -134,8 +133,17 @@ def _judge_one(case: Case, pattern: int, seen: _Seen, outcome: Outcome) -> Speci
     )
 
 
+def _replayed(case: Case, pattern: int) -> tuple[str, ...]:
+    """Return the patterns of all arguments at a special input, as ``--input`` takes them."""
+    fmt = case.subject.fmt
+    return tuple(
+        describe.bits(fmt.encode(NEUTRAL[name]) if name in NEUTRAL else pattern, fmt)
+        for name in case.subject.operator.arguments
+    )
+
+
 def _expected(case: Case, x: float) -> str:
-    """Return in words what the contract wants at a special input (dy = 1)."""
+    """Return in words what the contract wants at a special input."""
     derivative, fmt = case.subject.operator.derivative, case.subject.fmt
     if math.isnan(x):
         return "nan"
@@ -148,9 +156,8 @@ def _expected(case: Case, x: float) -> str:
         policy = case.contract.minus_infinity
         zero = "-0" if case.contract.zero_sign is ZeroSign.STRICT else "0"
         return {"zero": zero, "nan": "nan", "any": f"{zero} or nan"}[policy.value]
-    exact = describe.exact_value(
-        [1.0, x] if derivative else [x], case.subject.operator, case.subject.formula
-    )
+    numbers = [NEUTRAL.get(name, x) for name in case.subject.operator.arguments]
+    exact = describe.exact_value(numbers, case.subject.operator, case.subject.formula)
     rounded = fmt.decode(fmt.round(exact, negative_zero=math.copysign(1.0, x) < 0))
     return describe.value(rounded, fmt)
 
@@ -183,8 +190,6 @@ def _infinite_is_right(case: Case, x: float, got: float) -> bool:
 def _breaks(case: Case, pattern: int, result: int) -> bool:
     """Judge one finite special input by the contract, as the sweep is judged."""
     fmt = case.subject.fmt
-    x, one, actual = (
-        tensors.from_patterns([bits], fmt) for bits in (pattern, fmt.encode(1.0), result)
-    )
-    inputs = (one, x) if case.subject.operator.derivative else (x,)
+    x, actual = (tensors.from_patterns([bits], fmt) for bits in (pattern, result))
+    inputs = at_neutral(case.subject.operator.arguments, x)
     return bool(case.judged(case.measured(inputs, actual)).broken[0])

@@ -16,7 +16,6 @@ from gelu_verify.kernels.subject import Subject
 from gelu_verify.measure.error import Class, Errors, measure
 from gelu_verify.measure.regions import REGIONS, Region, Regions
 from gelu_verify.measure.summary import Sample, worse
-from gelu_verify.reference import fast
 
 #: Points the kernel gets at once are filled up to a multiple of this, so that none of them falls
 #: into the remainder of a vector loop, which a kernel may compute by another route.
@@ -85,17 +84,13 @@ class Evaluator:
         self, inputs: tuple[torch.Tensor, ...], actual: torch.Tensor, limit: int
     ) -> torch.Tensor:
         """Return the indices of ``limit`` points: the most suspicious ones, and random ones."""
-        x = inputs[-1].double()
-        if self.subject.operator.derivative:
-            near = inputs[0].double() * fast.derivative(x, self.subject.formula)
-        else:
-            near = fast.gelu(x, self.subject.formula)
+        near = self.subject.operator.approximate(inputs, self.subject.formula)
         difference = (actual.double() - near).abs()
         doubt = difference / near.abs().clamp(min=self.subject.fmt.smallest_normal)
         doubt = doubt.nan_to_num(nan=torch.inf, posinf=torch.inf)
         doubt[actual.double() == near] = 0.0
         most = torch.topk(doubt, limit // 2).indices
-        rest = torch.randperm(len(x), generator=self._generator)[: limit - limit // 2]
+        rest = torch.randperm(len(near), generator=self._generator)[: limit - limit // 2]
         return torch.unique(torch.cat([most, rest]))
 
     def _remember(self, elements: Elements) -> None:

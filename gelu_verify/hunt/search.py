@@ -19,6 +19,7 @@ from gelu_verify.hunt.evaluation import LANES, UNSCORED, Evaluator
 from gelu_verify.inputs import sweep
 from gelu_verify.kernels.subject import KernelFailure
 from gelu_verify.measure.regions import TINY_BELOW, Regions
+from gelu_verify.operators import place
 
 #: Called after every batch: a moment to tell how far the search is.
 OnBatch = Callable[[], None]
@@ -78,6 +79,7 @@ class Search:
         self.evaluator = evaluator
         self.fmt = evaluator.subject.fmt
         self.arguments = evaluator.subject.operator.arguments
+        self.swept = place(self.arguments)
         self.seed = seed
         self.stages: dict[str, int] = {}
         self.strata = strata(evaluator.regions, self.fmt)
@@ -114,7 +116,7 @@ class Search:
             self._try(stratum, self._random(stratum, _START_POINTS), _START_LIMIT)
         swept = self._swept()
         for stratum in self.strata:
-            x = swept[:, -1]
+            x = swept[:, self.swept]
             mine = swept[(x >= stratum.low) & (x <= stratum.high)]
             for part in mine.split(1 << 18):
                 if self._over(_START_UNTIL):
@@ -136,10 +138,12 @@ class Search:
         linear = (ends[0] / 2 * (1 - share) + ends[1] / 2 * share) * 2
         rounded = tensors.ordinals(linear.to(tensors.dtype(self.fmt)), self.fmt)
         x = torch.cat([even, rounded.clamp(low, high)])
-        return torch.stack([*(self._gradients(number) for _ in self.arguments[1:]), x], dim=1)
+        columns = [self._others(number) for _ in self.arguments[1:]]
+        columns.insert(self.swept, x)
+        return torch.stack(columns, dim=1)
 
-    def _gradients(self, number: int) -> torch.Tensor:
-        """Return dy from 2^-6 to 2^6, of both signs; every fourth is 1."""
+    def _others(self, number: int) -> torch.Tensor:
+        """Return another argument from 2^-6 to 2^6, of both signs; every fourth is 1."""
         one = self.fmt.encode(1.0)
         span = 6 << (self.fmt.precision - 1)
         size = self._integers(max(1, one - span), min(self.fmt.largest_bits, one + span), number)
@@ -192,10 +196,10 @@ class Search:
     def _neighbours(self, stratum: Stratum, centre: torch.Tensor, radius: int) -> torch.Tensor:
         limit = self.fmt.largest_bits
         columns = []
-        for place, name in enumerate(self.arguments):
+        for index in range(len(self.arguments)):
             offsets = self._integers(-radius, radius, _STEP_POINTS)
-            low, high = (stratum.low, stratum.high) if name == "x" else (-limit, limit)
-            columns.append((centre[place] + offsets).clamp(low, high))
+            low, high = (stratum.low, stratum.high) if index == self.swept else (-limit, limit)
+            columns.append((centre[index] + offsets).clamp(low, high))
         return torch.stack(columns, dim=1)
 
     # Hypothesis, which climbs towards larger errors from what it has seen.
@@ -210,8 +214,8 @@ class Search:
     def _block(self, stratum: Stratum, point: tuple[int, ...]) -> torch.Tensor:
         """Return a point and its neighbours in x: as many as the kernel computes at once."""
         block = torch.tensor([point]).repeat(LANES, 1)
-        block[:, -1] += torch.arange(LANES) - LANES // 2
-        block[:, -1].clamp_(stratum.low, stratum.high)
+        block[:, self.swept] += torch.arange(LANES) - LANES // 2
+        block[:, self.swept].clamp_(stratum.low, stratum.high)
         return block
 
     def _climb(self, stratum: Stratum, seed: int) -> None:
@@ -219,7 +223,8 @@ class Search:
         from hypothesis import strategies as st
 
         limit = self.fmt.largest_bits
-        ranges = [(-limit, limit) for _ in self.arguments[1:]] + [(stratum.low, stratum.high)]
+        ranges = [(-limit, limit) for _ in self.arguments[1:]]
+        ranges.insert(self.swept, (stratum.low, stratum.high))
         failures: list[KernelFailure] = []
 
         @hypothesis.seed(seed)

@@ -62,6 +62,30 @@ def volume(x: torch.Tensor) -> torch.Tensor:
     return x[: x.numel() // 15 * 15].reshape(-1, 3, 5)
 
 
+#: Columns of the matrices that a kernel with one value a column takes; no multiple of a vector.
+COLUMNS = 61
+
+
+def matrix(x: torch.Tensor) -> torch.Tensor:
+    """Return a contiguous matrix (N/61, 61)."""
+    return x[: x.numel() // COLUMNS * COLUMNS].reshape(-1, COLUMNS)
+
+
+def _by_columns(layout: Layout) -> Layout:
+    return lambda x: layout(matrix(x))
+
+
+def _every_second_column(x: torch.Tensor) -> torch.Tensor:
+    buffer = torch.zeros(x.shape[0], 2 * COLUMNS, dtype=x.dtype, device=x.device)
+    buffer[:, ::2] = x
+    return buffer[:, ::2]
+
+
+def _middle_row_thrice(x: torch.Tensor) -> torch.Tensor:
+    """Return (3, 61) with stride 0 between rows, of a row whose values are not all far out."""
+    return x[x.shape[0] // 2].expand(3, -1)
+
+
 def _same(x: torch.Tensor) -> torch.Tensor:
     return x
 
@@ -70,6 +94,18 @@ def _scalar(x: torch.Tensor) -> torch.Tensor:
     return x.reshape(())
 
 
+#: For operators whose second argument has one value a column: each layout keeps the columns.
+ROW_ROUTES: tuple[Route, ...] = (
+    Route("rows", matrix),
+    Route("strided", _by_columns(_every_second_column)),
+    Route("transposed", _by_columns(lambda x: x.t().contiguous().t())),
+    Route("sliced", _by_columns(lambda x: torch.cat([x, torch.zeros_like(x)], dim=1)[:, :COLUMNS])),
+    Route("offset", _by_columns(lambda x: offset(x.reshape(-1)).reshape(-1, COLUMNS))),
+    Route("expanded", _by_columns(_middle_row_thrice)),
+    Route("3-d", _by_columns(lambda x: x[: x.shape[0] // 3 * 3].reshape(-1, 3, COLUMNS))),
+    Route("short (7)", _same, 7),
+    Route("single", _same, 1),
+)
 CONTIGUOUS = Route("contiguous", _same)
 ROUTES: tuple[Route, ...] = (
     Route("strided", strided),

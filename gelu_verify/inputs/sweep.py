@@ -16,6 +16,7 @@ import torch
 from gelu_verify.errors import EmptySampleError
 from gelu_verify.formats import Format, tensors
 from gelu_verify.inputs.special import landmarks, special_bits
+from gelu_verify.operators import NEUTRAL, place
 
 
 class Depth(StrEnum):
@@ -50,8 +51,9 @@ _DENSITIES = {
 class Sweep:
     """Inputs of one operator in one format.
 
-    inputs: a tensor (N,) of the format's dtype per argument; x is the last and ascends.
+    inputs: a tensor (N,) of the format's dtype per argument; the swept one (x, gate) ascends.
     exhaustive: every bit pattern of x is there. seed: of the random choices, 0 in CI.
+    swept: which of the inputs that is.
     """
 
     name: str
@@ -59,11 +61,12 @@ class Sweep:
     inputs: tuple[torch.Tensor, ...]
     exhaustive: bool
     seed: int
+    swept: int = 0
 
     @property
     def x(self) -> torch.Tensor:
-        """The argument of the activation."""
-        return self.inputs[-1]
+        """The argument that the sweep runs through."""
+        return self.inputs[self.swept]
 
     @property
     def digest(self) -> str:
@@ -81,10 +84,11 @@ def build(
     seed: int = 0,
     hard: tuple[tuple[int, ...], ...] = (),
 ) -> Sweep:
-    """Return the sweep of an elementwise operator with arguments ``("x",)`` or ``("dy", "x")``.
+    """Return the sweep of an elementwise operator with one argument or two.
 
-    With a ``dy`` every x is taken twice: with dy = 1, and with a seeded dy of random sign,
-    significand and exponent, the largest and the smallest values of the format included.
+    With two, every x (or gate) is taken twice: with the neutral other argument (dy = 1, up = 1,
+    bias = -0), and with a seeded one of random sign, significand and exponent, the largest and the
+    smallest values of the format included; a bias or an ``up`` is NaN or infinite now and then.
     hard: input patterns to take as well (``inputs.hard_cases``), one for each argument.
     """
     exhaustive = fmt.bits <= 16
@@ -94,15 +98,18 @@ def build(
     if x.numel() == 0:
         raise EmptySampleError("sweep: got no inputs, expected at least one.")
     name = f"{Depth.EXHAUSTIVE if exhaustive else depth}"
-    if arguments == ("x",):
-        return Sweep(name, fmt, _merged(fmt, (x,), hard), exhaustive, seed)
+    if len(arguments) == 1:
+        return Sweep(name, fmt, _merged(fmt, (x,), hard, 0), exhaustive, seed)
+    swept = place(arguments)
+    name_of_other = arguments[1 - swept]
+    other = _others(fmt, x.numel(), seed, NEUTRAL[name_of_other], name_of_other != "dy")
     twice = x.repeat_interleave(2)
-    dy = _gradients(fmt, x.numel(), seed)
-    return Sweep(name, fmt, _merged(fmt, (dy, twice), hard), exhaustive, seed)
+    inputs = (twice, other) if swept == 0 else (other, twice)
+    return Sweep(name, fmt, _merged(fmt, inputs, hard, swept), exhaustive, seed, swept)
 
 
 def _merged(
-    fmt: Format, inputs: tuple[torch.Tensor, ...], hard: tuple[tuple[int, ...], ...]
+    fmt: Format, inputs: tuple[torch.Tensor, ...], hard: tuple[tuple[int, ...], ...], swept: int
 ) -> tuple[torch.Tensor, ...]:
     """Return inputs with those of ``hard`` that are not among them, each at its place in x."""
     bits = [tensors.to_bits(part, fmt) for part in inputs]
@@ -120,14 +127,14 @@ def _merged(
     parts = zip(inputs, zip(*new, strict=True), strict=True)
     joined = [torch.cat([part, tensors.from_patterns(list(more), fmt)]) for part, more in parts]
     # Stable sorts: NaNs come first, -0 before +0, and what was there keeps its order.
-    x = joined[-1].double()
+    x = joined[swept].double()
     order = torch.argsort((~torch.signbit(x)).long(), stable=True)
     order = order[torch.argsort(x[order], stable=True)]
     order = order[torch.argsort((~torch.isnan(x[order])).long(), stable=True)]
     return tuple(part[order] for part in joined)
 
 
-def replay(fmt: Format, patterns: tuple[tuple[int, ...], ...]) -> Sweep:
+def replay(fmt: Format, patterns: tuple[tuple[int, ...], ...], swept: int = 0) -> Sweep:
     """Return a sweep of given inputs only, repeated so that they fill whole vectors and more."""
     if not patterns:
         raise EmptySampleError("replay: got no inputs, expected at least one.")
@@ -135,7 +142,7 @@ def replay(fmt: Format, patterns: tuple[tuple[int, ...], ...]) -> Sweep:
     columns = [
         tensors.from_patterns(list(column) * times, fmt) for column in zip(*patterns, strict=True)
     ]
-    return Sweep("replay", fmt, tuple(columns), exhaustive=False, seed=0)
+    return Sweep("replay", fmt, tuple(columns), exhaustive=False, seed=0, swept=swept)
 
 
 def _every_pattern(fmt: Format) -> torch.Tensor:
@@ -183,8 +190,11 @@ def _tail(fmt: Format, count: int) -> torch.Tensor:
     return tensors.ordinals(points if fmt.bits == 64 else points.float(), fmt)
 
 
-def _gradients(fmt: Format, count: int, seed: int) -> torch.Tensor:
-    """Return dy (2·count,): 1 and a random value in turn."""
+def _others(fmt: Format, count: int, seed: int, neutral: float, specials: bool) -> torch.Tensor:
+    """Return the other argument (2·count,): the neutral and a random value in turn.
+
+    specials: whether some of the latter are NaN and infinite.
+    """
     generator = torch.Generator().manual_seed(seed + 1)
     largest = fmt.largest_bits
     spread = torch.randint(1, largest + 1, (count,), generator=generator)
@@ -199,5 +209,8 @@ def _gradients(fmt: Format, count: int, seed: int) -> torch.Tensor:
         magnitude[start::16] = extreme
         sign[start::32], sign[start + 16 :: 32] = 1, -1
     random = tensors.from_ordinals(sign * magnitude, fmt)
-    one = tensors.from_ordinals(torch.full((count,), fmt.encode(1.0)), fmt)
-    return torch.stack([one, random], dim=1).flatten()
+    if specials:
+        for start, number in ((3, torch.nan), (19, torch.inf), (35, -torch.inf)):
+            random[start::48] = number
+    nothing = tensors.from_patterns([fmt.encode(neutral)], fmt).expand(count)
+    return torch.stack([nothing, random], dim=1).flatten()

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 class KnownIssue(BaseModel):
     """A declared fault: its failure does not fail a run, and its absence does.
 
-    It holds for one check, for the formats, devices and inputs named, under the library versions
-    and on the instruction sets named.
+    It holds for one check, for the formats, devices, sweeps and inputs named, under the library
+    versions and on the instruction sets named.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -30,7 +30,9 @@ class KnownIssue(BaseModel):
     instruction_sets: tuple[str, ...] = Field(
         (), description="torch's CPU capabilities that show it (AVX2, AVX512, ...); () for all"
     )
-
+    sweeps: tuple[Literal["quick", "standard", "exhaustive"], ...] = Field(
+        (), description="sweeps that show it, others neither excuse it nor miss it; () for all"
+    )
     inputs: tuple[str, ...] = Field(
         (), description="inputs that show it, as findings write them (inf, -0.0); () for any"
     )
@@ -41,9 +43,11 @@ class KnownIssue(BaseModel):
         SpecifierSet(text)  # raises InvalidSpecifier, a ValueError
         return text
 
-    def applies(self, operator: str, fmt: str, device: str) -> bool:
-        """Tell whether the issue is declared for this operator, format, device and library."""
+    def applies(self, operator: str, fmt: str, device: str, sweep: str) -> bool:
+        """Tell whether the issue is declared for this operator, format, device, sweep, library."""
         if operator != self.operator or fmt not in self.formats or device not in self.devices:
+            return False
+        if self.sweeps and sweep not in self.sweeps:
             return False
         try:
             installed = Version(metadata.version(self.package).split("+")[0])

@@ -71,6 +71,19 @@ class Subject(Callee):
     operator: Operator
     via: str | None = None
 
+    def call(self, *arguments: torch.Tensor) -> Any:
+        """Call the kernel element by element and return what it gives, unchecked.
+
+        arguments: of one shape; the kernel gets them as its operator wants them, and a result of
+        another shape than its first argument raises :class:`ResultFault` there.
+        """
+        shaped = self.operator.shaped(arguments)
+        result = super().call(*shaped)
+        if shaped[0].shape == arguments[0].shape:
+            return result
+        require_like(result, shaped[0].shape, self.dtype)
+        return result.reshape(arguments[0].shape)
+
     def run(self, *arguments: torch.Tensor) -> torch.Tensor:
         """Call the kernel on CPU tensors (N,) and return its result on the CPU, shape checked.
 

@@ -2,13 +2,28 @@
 
 from gelu_verify.errors import unknown_name
 from gelu_verify.operators import fused
-from gelu_verify.operators.base import FORMULAS, Operator
+from gelu_verify.operators.base import FORMULAS, NEUTRAL, Operator, at_neutral, is_neutral, place
+from gelu_verify.operators.bias_gelu import BIAS_GELU
+from gelu_verify.operators.geglu import GEGLU
 from gelu_verify.operators.gelu import GELU
 from gelu_verify.operators.gelu_backward import GELU_BACKWARD
 
-__all__ = ["FORMULAS", "OPERATORS", "Operator", "arguments", "get", "require", "require_formula"]
+__all__ = [
+    "FORMULAS",
+    "NEUTRAL",
+    "OPERATORS",
+    "Operator",
+    "arguments",
+    "at_neutral",
+    "get",
+    "is_neutral",
+    "names",
+    "place",
+    "require",
+    "require_formula",
+]
 
-_ALL: tuple[Operator, ...] = (GELU, GELU_BACKWARD)
+_ALL: tuple[Operator, ...] = (GELU, GELU_BACKWARD, BIAS_GELU, GEGLU)
 OPERATORS: dict[str, Operator] = {op.name: op for op in _ALL}
 
 
@@ -22,10 +37,14 @@ def get(name: str) -> Operator:
 
 def require(name: str) -> str:
     """Return ``name`` if it is an operator, elementwise or fused, else raise a usage error."""
-    known = (*OPERATORS, *fused.NAMES)
-    if name not in known:
-        raise unknown_name("operator", name, known)
+    if name not in names():
+        raise unknown_name("operator", name, names())
     return name
+
+
+def names() -> tuple[str, ...]:
+    """Return all operators, elementwise ones first."""
+    return tuple(dict.fromkeys((*OPERATORS, *fused.NAMES)))
 
 
 def arguments(name: str) -> tuple[str, ...]:

@@ -13,6 +13,55 @@ if TYPE_CHECKING:
 
 FORMULAS = ("erf", "tanh", "sigmoid")
 
+#: The argument that a sweep runs through, by its name in an operator's arguments.
+_SWEPT = ("x", "gate")
+#: What any other argument is where it does nothing. -0 and not +0: x + -0 is x for -0 as well.
+NEUTRAL = {"dy": 1.0, "up": 1.0, "bias": -0.0}
+
+
+def place(arguments: tuple[str, ...]) -> int:
+    """Return the index of the argument that a sweep runs through."""
+    return next(index for index, name in enumerate(arguments) if name in _SWEPT)
+
+
+def at_neutral(arguments: tuple[str, ...], x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Return inputs of an operator with every argument but ``x``, of any shape, neutral."""
+    import torch
+
+    swept = place(arguments)
+    return tuple(
+        x
+        if index == swept
+        else torch.full(x.shape, NEUTRAL[name], dtype=torch.float32, device=x.device).to(x.dtype)
+        for index, name in enumerate(arguments)
+    )
+
+
+def is_neutral(arguments: tuple[str, ...], inputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
+    """Return where every argument but the swept one is neutral, bool (N,)."""
+    import torch
+
+    swept = place(arguments)
+    result = torch.ones(inputs[0].shape, dtype=torch.bool, device=inputs[0].device)
+    for index, name in enumerate(arguments):
+        if index != swept:
+            result &= inputs[index].double() == NEUTRAL[name]
+    return result
+
+
+def never_zero(factor: torch.Tensor, argument: torch.Tensor, zero_at: float) -> torch.Tensor:
+    """Return a factor that underflowed as the smallest float64 of its sign, not as a zero.
+
+    f and f' are 0 at one finite argument only; elsewhere a product with an infinity is infinite.
+    A product of the stand-in, 2^-1074, with a finite number of fp32 is below 2^-900 and rounds to 0
+    as the true one does. factor: float64 (N,); argument: of f or f', float64 (N,).
+    """
+    import torch
+
+    gone = (factor == 0.0) & torch.isfinite(argument) & (argument != zero_at)
+    smallest = torch.full_like(factor, 5e-324)
+    return torch.where(gone, torch.copysign(smallest, factor), factor)
+
 
 def beside(exact: Any, limit: float, outward: bool) -> Any:
     """Return ``exact``, moved by 2^-200 of itself if its 200 bits are just those of ``limit``.
@@ -47,6 +96,20 @@ class Operator(Protocol):
     arguments: tuple[str, ...]
     #: Order of the derivative of GELU that is computed: 0 or 1.
     derivative: int
+    #: What is rounded to the format on the way by kernels that are made of two operations, or None.
+    intermediate: str | None
+
+    def shaped(self, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+        """Return what a kernel is called with for inputs of one shape, taken element by element."""
+
+    def activated(self, inputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
+        """Return the argument of the activation, float64 (N,)."""
+
+    def approximate(self, inputs: tuple[torch.Tensor, ...], formula: str) -> torch.Tensor:
+        """Return the value in float64 arithmetic (N,), in fp64 off by some hundred ULP."""
+
+    def exact_at(self, numbers: list[float], formula: str) -> Any:
+        """Return the exact value at Python floats, as an mpmath number."""
 
     def exact(self, inputs: tuple[torch.Tensor, ...], formula: str, fmt: Format) -> Exact:
         """Return exact values of inputs (each (N,), dtype of the format), fast where proven."""
@@ -61,6 +124,16 @@ class Operator(Protocol):
         halfway between two subnormals; the second term, f''(0) > 0, says which is nearer.
         float64 (N,).
         """
+
+    def reach(
+        self, inputs: tuple[torch.Tensor, ...], formula: str, fmt: Format
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return how far below and above the exact value those lie that it takes when the
+        intermediate is rounded to the format; float64 (N,), not negative. (0, 0) without one.
+        """
+
+    def underflows(self, inputs: tuple[torch.Tensor, ...], smallest: float) -> torch.Tensor:
+        """Return where the result is 0 if arguments below ``smallest`` are flushed; bool (N,)."""
 
     def cancellation(self, inputs: tuple[torch.Tensor, ...], formula: str) -> torch.Tensor:
         """Return the slack, in units of u, that cancellation explains; float64 (N,)."""

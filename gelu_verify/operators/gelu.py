@@ -20,6 +20,27 @@ class Gelu:
     definition = "x·Φ(x)"
     arguments: tuple[str, ...] = ("x",)
     derivative = 0
+    intermediate: str | None = None
+
+    def shaped(self, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+        """Return the inputs: the kernel takes arguments of one shape."""
+        return inputs
+
+    def activated(self, inputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
+        """Return x."""
+        return inputs[0].double()
+
+    def approximate(self, inputs: tuple[torch.Tensor, ...], formula: str) -> torch.Tensor:
+        """Return f(x) in float64."""
+        from gelu_verify.reference import fast
+
+        return fast.gelu(inputs[0].double(), formula)
+
+    def exact_at(self, numbers: list[float], formula: str) -> Any:
+        """Return f(x) from the oracle."""
+        from gelu_verify.reference import oracle
+
+        return oracle.value(formula, numbers[0])
 
     def exact(self, inputs: tuple[torch.Tensor, ...], formula: str, fmt: Format) -> Exact:
         """Return ``f(x)``: float64 with its bound below fp64, mpmath for fp64."""
@@ -28,16 +49,16 @@ class Gelu:
 
         if fmt.bits == 64:
             return self.precise(inputs, formula, fmt)
-        x = inputs[0].double()
         bound = fast.RELATIVE_ERROR_BOUND[formula, 0] * 2.0**-53
-        return FastExact(fast.gelu(x, formula), fast.inward(x, 0), bound)
+        inward = fast.inward(inputs[0].double(), 0)
+        return FastExact(self.approximate(inputs, formula), inward, bound)
 
     def precise(self, inputs: tuple[torch.Tensor, ...], formula: str, fmt: Format) -> Exact:
         """Return ``f(x)`` from the oracle."""
         from gelu_verify.reference.exact import PreciseExact
 
         xs = inputs[0].double().tolist()
-        values = [_beside_limits(_value(formula, x), x) for x in xs]
+        values = [value(formula, x) for x in xs]
         # f has the sign of x, and -0 at -0 and -inf.
         return PreciseExact(values, [str(x)[0] == "-" for x in xs], fmt)
 
@@ -45,6 +66,19 @@ class Gelu:
         """Return 1 for 0 < |x| < 2^-60: x/2 + x²·f''(0)/2 lies above x/2."""
         x = inputs[0].double()
         return ((x != 0) & (x.abs() < 2.0**-60)).double()
+
+    def reach(
+        self, inputs: tuple[torch.Tensor, ...], formula: str, fmt: Format
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return (0, 0): nothing is rounded on the way."""
+        import torch
+
+        nothing = torch.zeros_like(inputs[0], dtype=torch.float64)
+        return nothing, nothing
+
+    def underflows(self, inputs: tuple[torch.Tensor, ...], smallest: float) -> torch.Tensor:
+        """Return where x is below the smallest normal number."""
+        return inputs[0].double().abs() < smallest
 
     def cancellation(self, inputs: tuple[torch.Tensor, ...], formula: str) -> torch.Tensor:
         """Return ``|x|``: Φ = (1 + erf)/2 is off by up to u, and x multiplies that."""
@@ -58,14 +92,15 @@ class Gelu:
         return ((x <= -threshold) & (got == 0)) | ((x >= threshold) & (got == x))
 
 
-def _value(formula: str, x: float) -> Any:
-    """Return f(x) from the oracle; beyond 1024 x itself, which the caller moves to its side."""
+def value(formula: str, x: float) -> Any:
+    """Return f(x) from the oracle, on the right side of x and x/2, which it never equals."""
     import mpmath
 
     from gelu_verify.reference import oracle
 
     near = nearer(x)
-    return mpmath.mpf(x) if near < x else oracle.value(formula, near)
+    exact = mpmath.mpf(x) if near < x else oracle.value(formula, near)
+    return _beside_limits(exact, x)
 
 
 def _beside_limits(exact: Any, x: float) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from gelu_verify.operators.base import beside, nearer
+from gelu_verify.operators.base import beside, nearer, never_zero
 
 if TYPE_CHECKING:
     import torch
@@ -25,6 +25,29 @@ class GeluBackward:
     definition = "dy·(Φ(x) + xφ(x))"
     arguments: tuple[str, ...] = ("dy", "x")
     derivative = 1
+    intermediate: str | None = None
+
+    def shaped(self, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+        """Return the inputs: the kernel takes arguments of one shape."""
+        return inputs
+
+    def activated(self, inputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
+        """Return x."""
+        return inputs[1].double()
+
+    def approximate(self, inputs: tuple[torch.Tensor, ...], formula: str) -> torch.Tensor:
+        """Return dy·f'(x) in float64."""
+        from gelu_verify.reference import fast
+
+        dy, x = (part.double() for part in inputs)
+        # f' has its only zero between two floats.
+        return dy * never_zero(fast.derivative(x, formula), x, math.nan)
+
+    def exact_at(self, numbers: list[float], formula: str) -> Any:
+        """Return dy·f'(x) from the oracle."""
+        from gelu_verify.reference import oracle
+
+        return oracle.gelu_backward(numbers[0], numbers[1], formula)
 
     def exact(self, inputs: tuple[torch.Tensor, ...], formula: str, fmt: Format) -> Exact:
         """Return ``dy·f'(x)``: float64 with its bound below fp64, mpmath for fp64."""
@@ -33,10 +56,10 @@ class GeluBackward:
 
         if fmt.bits == 64:
             return self.precise(inputs, formula, fmt)
-        dy, x = (part.double() for part in inputs)
         # The product of two float64 numbers is rounded once more.
         bound = (fast.RELATIVE_ERROR_BOUND[formula, 1] + 1) * 2.0**-53
-        return FastExact(dy * fast.derivative(x, formula), fast.inward(x, 1), bound)
+        inward = fast.inward(inputs[1].double(), 1)
+        return FastExact(self.approximate(inputs, formula), inward, bound)
 
     def precise(self, inputs: tuple[torch.Tensor, ...], formula: str, fmt: Format) -> Exact:
         """Return ``dy·f'(x)`` from the oracle."""
@@ -59,6 +82,19 @@ class GeluBackward:
         """Return the sign of dy·x for |x| < 2^-60: dy/2 + dy·x·f''(0) lies on that side of dy/2."""
         dy, x = (part.double() for part in inputs)
         return (dy.sign() * x.sign()) * (x.abs() < 2.0**-60)
+
+    def reach(
+        self, inputs: tuple[torch.Tensor, ...], formula: str, fmt: Format
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return (0, 0): a backward kernel is one operation."""
+        import torch
+
+        nothing = torch.zeros_like(inputs[0], dtype=torch.float64)
+        return nothing, nothing
+
+    def underflows(self, inputs: tuple[torch.Tensor, ...], smallest: float) -> torch.Tensor:
+        """Return where dy is below the smallest normal number: dy·1.1 need not be."""
+        return inputs[0].double().abs() < smallest
 
     def cancellation(self, inputs: tuple[torch.Tensor, ...], formula: str) -> torch.Tensor:
         """Return ``|dy|·(1 + |x|·s(x))``.

@@ -87,8 +87,10 @@ def _facts(result: KernelResult) -> list[tuple[str, str]]:
         facts.append(
             ("mean error", f"{a.mean_error_ulp:+.3g} ULP signed, RMS {figure(a.rms_error_ulp)}")
         )
-        every = " (every bit pattern of x)" if a.exhaustive else ""
+        every = f" (every bit pattern of {_swept(a.worst)})" if a.exhaustive else ""
         facts.append(("inputs", f"{a.inputs:,}{every}; {a.reference}"))
+        if a.certificate:
+            facts.append(("reference", rows.certificate(a.certificate)))
     if result.bound:
         facts += _bound_facts(result)
     if result.saturation:
@@ -139,6 +141,10 @@ def _bound_facts(result: KernelResult) -> list[tuple[str, str]]:
     return facts
 
 
+def _swept(point: Point) -> str:
+    return "gate" if "gate" in point.inputs else "x"
+
+
 def _shown(point: Point) -> str:
     inputs = ", ".join(f"{name} = {v} ({point.bits[name]})" for name, v in point.inputs.items())
     return f"{inputs}: got {point.actual}, exact {point.exact}"
@@ -146,10 +152,11 @@ def _shown(point: Point) -> str:
 
 def _regions(result: KernelResult) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("  region")
-    for column in ("count", "max ULP", "mean ULP", "worst x", "exact", "got"):
-        table.add_column(column, justify="right")
     assert result.accuracy is not None
+    names = ", ".join(result.accuracy.worst.inputs)
+    table.add_column("  region")
+    for column in ("count", "max ULP", "mean ULP", f"worst {names}", "exact", "got"):
+        table.add_column(column, justify="right")
     for region in result.accuracy.regions:
         if not region.count or region.worst is None:
             continue
@@ -159,7 +166,7 @@ def _regions(result: KernelResult) -> Table:
             f"{region.count:,}",
             figure(region.max_error_ulp),
             f"{region.mean_error_ulp:+.3g}",
-            short(worst.inputs["x"]),
+            ", ".join(short(number) for number in worst.inputs.values()),
             short(worst.exact),
             short(worst.actual),
         )
@@ -198,6 +205,8 @@ def _summary(console: Console, results: Results) -> None:
     console.print(table)
     if any(k.simulated for k in results.kernels):
         console.print(Text("* ran in Triton's CPU interpreter (simulated)", style="dim"))
+    for line in rows.certificates(results):
+        console.print(Text(f"reference {line}", style="dim"))
     counts = ", ".join(
         f"{sum(k.status is s for k in results.kernels)} {rows.LABELS[s]}"
         for s in Status

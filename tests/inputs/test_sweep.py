@@ -196,7 +196,7 @@ def test_dy_spans_many_binades() -> None:
 
 
 def test_replay_fills_whole_vectors_with_the_given_inputs() -> None:
-    made = sweep.replay(FP32, ((0x3F800000, 0xC0000000), (0x7FC00001, 0x80000000)))
+    made = sweep.replay(FP32, ((0x3F800000, 0xC0000000), (0x7FC00001, 0x80000000)), 1)
     dy, x = made.inputs
     assert x.numel() >= 64
     assert tensors.to_bits(x, FP32)[:2].tolist() == [0xC0000000, 0x80000000]

@@ -67,6 +67,7 @@ def test_fast_products_are_golden_within_the_stated_bound(formula: str, dy: floa
         (-INF, 1.0, -INF),
         (INF, -2.0, -INF),
         (INF, -INF, NAN),
+        (INF, -512.0, -INF),
         (NAN, 1.0, NAN),
         (1.0, NAN, NAN),
         (NAN, -512.0, NAN),

@@ -112,7 +112,9 @@ def judged(
     within = (error <= allowed) | overflowed
     wrong = _wrong_kind(got, y, contract) if kinds else torch.zeros_like(closed)
     broken = torch.where(closed, ~within, wrong)
-    ratio = torch.where(closed & ~overflowed, error / slack, 0.0).nan_to_num(nan=torch.inf)
+    ratio = torch.where(closed & ~overflowed, error / slack, 0.0).nan_to_num(
+        nan=torch.inf, posinf=torch.inf
+    )
     if precise is not None:
         _again(actual, ratio, slack, broken, closed & torch.isfinite(got), fmt, precise)
     useful = closed & (slack < y.abs())
