@@ -15,7 +15,9 @@ from gelu_verify.operators import fused
 from tests import strategies
 
 LINEAR = fused.get("linear_gelu")
-every_operator = pytest.mark.parametrize("operator", map(fused.get, fused.NAMES), ids=fused.NAMES)
+every_operator = pytest.mark.parametrize(
+    "operator", [*map(fused.get, fused.NAMES)], ids=fused.NAMES
+)
 
 
 @every_operator
