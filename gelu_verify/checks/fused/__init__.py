@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gelu_verify.checks.case import Outcome
-from gelu_verify.checks.fused import bound, gradient
+from gelu_verify.checks.fused import bound, gradient, memory
 from gelu_verify.checks.fused.case import FusedCase
 
 __all__ = ["CHECKS", "REPLAYED", "FusedCase"]
 
 Check = Callable[[FusedCase], Outcome]
 
+#: In the order they run and are reported; conduct first, as for elementwise kernels.
 CHECKS: dict[str, Check] = {
+    "memory": memory.run,
     "bound": bound.run,
     "gradient": gradient.run,
 }
 
 #: Those that run on given cases alone.
-REPLAYED = ("bound", "gradient")
+REPLAYED = ("memory", "bound", "gradient")

@@ -49,6 +49,10 @@ class FusedCase:
             return tuple(parse(text, self.operator) for text in self.job.cases)
         return cases(self.operator, self.job.depth, self.job.seed)
 
+    def asked_or(self, own: tuple[Problem, ...]) -> tuple[Problem, ...]:
+        """Return the cases that were asked for, or a check's own."""
+        return self.problems if self.job.cases else own
+
     def inputs(self, problem: Problem) -> tuple[Tensor, ...]:
         """Return the arguments of a case on the kernel's device."""
         return problem.inputs(self.operator, self.subject.fmt, self.subject.device)
