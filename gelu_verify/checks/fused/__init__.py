@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gelu_verify.checks.case import Outcome
-from gelu_verify.checks.fused import bound, gradient, memory
+from gelu_verify.checks.fused import aliasing, bound, determinism, gradient, memory
 from gelu_verify.checks.fused.case import FusedCase
 
 __all__ = ["CHECKS", "REPLAYED", "FusedCase"]
@@ -15,9 +15,11 @@ Check = Callable[[FusedCase], Outcome]
 #: In the order they run and are reported; conduct first, as for elementwise kernels.
 CHECKS: dict[str, Check] = {
     "memory": memory.run,
+    "aliasing": aliasing.run,
+    "determinism": determinism.run,
     "bound": bound.run,
     "gradient": gradient.run,
 }
 
 #: Those that run on given cases alone.
-REPLAYED = ("memory", "bound", "gradient")
+REPLAYED = ("memory", "aliasing", "determinism", "bound", "gradient")
