@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gelu_verify.checks.case import Outcome
-from gelu_verify.checks.fused import aliasing, bound, determinism, gradient, memory
+from gelu_verify.checks.fused import aliasing, batch, bound, determinism, gradient, memory
 from gelu_verify.checks.fused.case import FusedCase
 
 __all__ = ["CHECKS", "REPLAYED", "FusedCase"]
@@ -19,7 +19,8 @@ CHECKS: dict[str, Check] = {
     "determinism": determinism.run,
     "bound": bound.run,
     "gradient": gradient.run,
+    "batch": batch.run,
 }
 
 #: Those that run on given cases alone.
-REPLAYED = ("memory", "aliasing", "determinism", "bound", "gradient")
+REPLAYED = ("memory", "aliasing", "determinism", "bound", "gradient", "batch")
