@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gelu_verify.checks.case import Outcome
-from gelu_verify.checks.fused import aliasing, batch, bound, determinism, gradient, memory
+from gelu_verify.checks.fused import aliasing, batch, bound, determinism, gradient, large, memory
 from gelu_verify.checks.fused.case import FusedCase
 
 __all__ = ["CHECKS", "REPLAYED", "FusedCase"]
@@ -20,7 +20,8 @@ CHECKS: dict[str, Check] = {
     "bound": bound.run,
     "gradient": gradient.run,
     "batch": batch.run,
+    "large": large.run,
 }
 
 #: Those that run on given cases alone.
-REPLAYED = ("memory", "aliasing", "determinism", "bound", "gradient", "batch")
+REPLAYED = ("memory", "aliasing", "determinism", "bound", "gradient", "batch", "large")

@@ -13,18 +13,18 @@ NO_ROWS = "the operator has no dimension of independent rows"
 
 
 def axes(operator: FusedOperator, problem: Problem) -> tuple[tuple[int | None, ...], int]:
-    """Return the axis of the rows in each argument (None: shared by all rows), and in the result.
-
-    Found by asking for the shapes with one row more.
-    """
+    """Return the axis of the rows in each argument (None: common to all), and in the result."""
     assert operator.rows is not None
-    count = dict(problem.dims)[operator.rows]
-    more = ladder.resized(problem, operator.rows, count + 1)
-    here, there = (operator.shapes(dict(p.dims)) for p in (problem, more))
-    arguments = tuple(_changed(a, b) for a, b in zip(here, there, strict=True))
+    here, there = _shapes(operator, problem, operator.rows)
     result = _changed(operator.output_shape(here), operator.output_shape(there))
     assert result is not None, "rows that no result has"
-    return arguments, result
+    return places(operator, problem, operator.rows), result
+
+
+def places(operator: FusedOperator, problem: Problem, name: str) -> tuple[int | None, ...]:
+    """Return the axis of a dimension in each argument, None where an argument lacks it."""
+    here, there = _shapes(operator, problem, name)
+    return tuple(_changed(a, b) for a, b in zip(here, there, strict=True))
 
 
 def part(
@@ -53,6 +53,12 @@ def problem_of(case: FusedCase, rows: int, elements: int, widest: int) -> Proble
     if operator.rows not in names:
         dims = ((operator.rows, rows), *dims)
     return Problem(dims, seed=case.job.seed)
+
+
+def _shapes(operator: FusedOperator, problem: Problem, name: str) -> list[tuple[Shape, ...]]:
+    """Return the shapes of the arguments, and those with one more of a dimension."""
+    more = ladder.resized(problem, name, dict(problem.dims)[name] + 1)
+    return [operator.shapes(dict(p.dims)) for p in (problem, more)]
 
 
 def _changed(here: Shape, there: Shape) -> int | None:
