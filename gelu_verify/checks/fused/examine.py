@@ -10,21 +10,28 @@ from gelu_verify.inputs.problems import Problem
 from gelu_verify.kernels.subject import KernelFailure, is_refusal
 from gelu_verify.records import FindingStatus
 
-#: Gives what is wrong in one case, a sentence each.
-Question = Callable[[FusedCase, Problem], Sequence[str]]
+#: Gives what is wrong in one case, a sentence each; None where there is nothing to ask about.
+Question = Callable[[FusedCase, Problem], Sequence[str] | None]
 
 
 def examine(
-    case: FusedCase, check: str, problems: Sequence[Problem], question: Question, held: str
+    case: FusedCase,
+    check: str,
+    problems: Sequence[Problem],
+    question: Question,
+    held: str,
+    absent: str = "every case is refused",
 ) -> Outcome:
     """Ask a question of every case; ``held`` is what to say where nothing is wrong.
 
-    A fault that shows in several cases is told once, at the first. Refusals are noted; if every
-    case is refused the check is skipped. Raises ``KernelFailure`` for any other failure.
+    A fault that shows in several cases is told once, at the first. Refusals are noted; if no case
+    could be asked the check is skipped, for the reason ``absent``. Raises ``KernelFailure`` for any
+    failure that is no refusal.
     """
     outcome = Outcome()
     told: set[str] = set()
     refused: list[str] = []
+    asked = 0
     for problem in problems:
         try:
             faults = question(case, problem)
@@ -33,7 +40,8 @@ def examine(
                 raise
             refused.append(f"{problem}: {error}")
             continue
-        for fault in faults:
+        asked += faults is not None
+        for fault in faults or ():
             # The kind of fault, without the figures of this case.
             kind = "".join(letter for letter in fault if not letter.isdigit())
             if kind not in told:
@@ -42,9 +50,10 @@ def examine(
     outcome.findings += [
         case.finding(check, FindingStatus.NOTED, f"refused: {text}") for text in refused
     ]
-    if len(refused) == len(problems):
-        outcome.findings.append(case.finding(check, FindingStatus.SKIPPED, "every case is refused"))
+    if not asked:
+        outcome.findings.append(case.finding(check, FindingStatus.SKIPPED, absent))
     elif not told:
-        message = f"{held} ({len(problems) - len(refused)} cases)"
-        outcome.findings.append(case.finding(check, FindingStatus.PASSED, message))
+        outcome.findings.append(
+            case.finding(check, FindingStatus.PASSED, f"{held} ({asked} cases)")
+        )
     return outcome
