@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gelu_verify.checks.case import Outcome
-from gelu_verify.checks.fused import aliasing, batch, bound, determinism, gradient, large, memory
+from gelu_verify.checks.fused import (
+    aliasing,
+    batch,
+    bound,
+    determinism,
+    gradient,
+    gradient_formula,
+    gradient_layouts,
+    large,
+    memory,
+)
 from gelu_verify.checks.fused.case import FusedCase
 
 __all__ = ["CHECKS", "REPLAYED", "FusedCase"]
@@ -19,9 +29,20 @@ CHECKS: dict[str, Check] = {
     "determinism": determinism.run,
     "bound": bound.run,
     "gradient": gradient.run,
+    "gradient_layouts": gradient_layouts.run,
+    "gradient_formula": gradient_formula.run,
     "batch": batch.run,
     "large": large.run,
 }
 
 #: Those that run on given cases alone.
-REPLAYED = ("memory", "aliasing", "determinism", "bound", "gradient", "batch", "large")
+REPLAYED = (
+    "memory",
+    "aliasing",
+    "determinism",
+    "bound",
+    "gradient",
+    "gradient_layouts",
+    "batch",
+    "large",
+)
