@@ -10,6 +10,7 @@ from gelu_verify.checks.fused import (
     batch,
     bound,
     determinism,
+    double_backward,
     gradient,
     gradient_formula,
     gradient_layouts,
@@ -31,6 +32,7 @@ CHECKS: dict[str, Check] = {
     "gradient": gradient.run,
     "gradient_layouts": gradient_layouts.run,
     "gradient_formula": gradient_formula.run,
+    "double_backward": double_backward.run,
     "batch": batch.run,
     "large": large.run,
 }
@@ -43,6 +45,7 @@ REPLAYED = (
     "bound",
     "gradient",
     "gradient_layouts",
+    "double_backward",
     "batch",
     "large",
 )
