@@ -275,6 +275,15 @@ class GradientAccuracy(Record):
     bound: BoundAccuracy
 
 
+class BatchDifference(Record):
+    """Rows of a batch against the same rows alone; no measure of accuracy."""
+
+    batch: int = Field(description="rows in the batch")
+    elements: int = Field(description="compared: those of its first and last row")
+    differing: int = Field(description="of these, with other bits")
+    max_ulp: float = Field(description="largest distance, in ULP of the format")
+
+
 class KernelResult(Record):
     """Everything learnt about one kernel, operator, formula and format on one device."""
 
@@ -291,6 +300,9 @@ class KernelResult(Record):
     accuracy: Accuracy | None = None
     bound: BoundAccuracy | None = Field(None, description="of a fused operator")
     gradients: tuple[GradientAccuracy, ...] = Field((), description="of a fused operator")
+    batches: tuple[BatchDifference, ...] = Field(
+        (), description="batch invariance of a fused operator, a row a batch size"
+    )
     formula_found: FormulaFound | None = None
     saturation: Saturation | None = None
     special_values: tuple[SpecialValue, ...] = ()

@@ -44,13 +44,13 @@ class Callee:
         """The dtype of every argument and of the result."""
         return tensors.dtype(self.fmt)
 
-    def call(self, *arguments: torch.Tensor) -> Any:
+    def call(self, *arguments: torch.Tensor, **options: Any) -> Any:
         """Call the kernel on tensors of its own device and return what it gives, unchecked."""
         before = interpreter.launches()
         start = time.perf_counter()
         try:
             with activity.of_kernel():
-                result = self.function(*arguments)
+                result = self.function(*arguments, **options)
                 if self.device.type == "cuda":
                     torch.cuda.synchronize(self.device)
         except (Exception, SystemExit) as error:

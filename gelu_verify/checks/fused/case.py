@@ -56,6 +56,10 @@ class FusedCase:
         """The cases that the kernel does not decline."""
         return tuple(problem for problem in self.problems if problem not in self.refused)
 
+    def asked_or(self, own: tuple[Problem, ...]) -> tuple[Problem, ...]:
+        """Return the cases that were asked for, or a check's own."""
+        return self.problems if self.job.cases else own
+
     def inputs(self, problem: Problem) -> tuple[Tensor, ...]:
         """Return the arguments of a case on the kernel's device."""
         return problem.inputs(self.operator, self.subject.fmt, self.subject.device)

@@ -28,6 +28,8 @@ class FusedOperator(Protocol):
     dims: tuple[str, ...]
     #: Dimensions that are summed over (K), the ladder of which a precision fingerprint climbs.
     summed: str | None
+    #: The dimension of rows that do not depend on each other (a batch), None if there is none.
+    rows: str | None
     #: Intermediate results that eager mode rounds to the format.
     casts: tuple[str, ...]
     #: Whether the function contains GELU (and so a formula).

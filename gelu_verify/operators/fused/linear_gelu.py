@@ -23,6 +23,7 @@ class LinearGelu:
     arguments: tuple[str, ...] = ("x", "weight", "bias")
     dims: tuple[str, ...] = ("b", "m", "k", "n")
     summed: str | None = "k"
+    rows: str | None = "m"
     casts: tuple[str, ...] = ("pre_activation", "grad_pre_activation")
     has_formula = True
 
