@@ -73,7 +73,7 @@ class LinearGelu:
         return oracle.value(formula, total)
 
     def identity(self, x: Tensor) -> tuple[Tensor, ...] | None:
-        """Return weight = I and bias = -0, so that a pre-activation of -0 stays -0."""
+        """Return rows of at most 256 of x, weight = I and bias = 0; zeros fill the last row."""
         width = min(x.numel(), 256)
         rows = -(-x.numel() // width)
         padded = torch.zeros(rows * width, dtype=x.dtype, device=x.device)

@@ -1,0 +1,125 @@
+"""Identity: the activation of a fused kernel alone, judged by the checks of elementwise kernels.
+
+With weight = I and bias = 0 every sum has one term that is not zero, so the pre-activation is x
+itself, in any arithmetic that holds x. What a sum loses is not judged: +0 + -0 is +0, and
+inf·0 is NaN, so only finite x are tried and the sign of a zero is free.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from gelu_verify import operators
+from gelu_verify.bounds import Arithmetic
+from gelu_verify.checks import accuracy, formula, invariants, saturation, special_values
+from gelu_verify.checks.case import Case, Outcome
+from gelu_verify.checks.fused.case import FusedCase
+from gelu_verify.contracts import ZeroSign
+from gelu_verify.formats import Format, tensors
+from gelu_verify.inputs import hard_cases, sweep
+from gelu_verify.inputs.special import special_bits
+from gelu_verify.job import reproduce
+from gelu_verify.kernels.subject import Subject
+from gelu_verify.records import Finding, FindingStatus
+
+_NAME = "identity"
+_CHECKS = {
+    "accuracy": accuracy.run,
+    "formula": formula.run,
+    "special_values": special_values.run,
+    "saturation": saturation.run,
+    "invariants": invariants.run,
+}
+
+
+@dataclass
+class _Activation(Subject):
+    """The activation of a fused kernel, called through its identity arguments."""
+
+    fused: FusedCase = field(kw_only=True)
+
+    def call(self, *arguments: Tensor) -> Tensor:
+        """Return f(x), of the shape of x."""
+        (x,) = arguments
+        inputs = self.fused.operator.identity(x.reshape(-1))
+        assert inputs is not None
+        result = self.fused.call(inputs)
+        self.simulated = self.fused.subject.simulated
+        return result.reshape(-1)[: x.numel()].reshape(x.shape)
+
+
+def run(case: FusedCase) -> Outcome:
+    """Run the elementwise checks on f(x) over every finite x, in fp32 and fp64 over a sweep."""
+    one = torch.ones(1, dtype=case.subject.dtype, device=case.subject.device)
+    if not case.operator.has_formula or case.operator.identity(one) is None:
+        message = f"no arguments make {case.operator.name} an activation alone"
+        return Outcome([case.finding(_NAME, FindingStatus.SKIPPED, message)])
+    outcome = Outcome()
+    activation = _elementwise(case)
+    finite = [p for p in special_bits(case.subject.fmt) if not _dropped(p, case.arithmetic)]
+    specials = activation.job.model_copy(update={"replay": tuple((p,) for p in finite)})
+    for name, check in _CHECKS.items():
+        judged = activation
+        if name == "special_values":
+            judged = Case(specials, activation.subject, activation.sweep)
+        found = check(judged)
+        outcome.fields |= found.fields
+        if name != "saturation":  # it only reports, and its record says it all
+            outcome.findings += [_renamed(case, name, finding) for finding in found.findings]
+    message = "not judged through a sum: the sign of zero, infinities, NaN"
+    outcome.findings.append(case.finding(_NAME, FindingStatus.NOTED, message))
+    return outcome
+
+
+def _elementwise(case: FusedCase) -> Case:
+    """Return the case of an elementwise kernel that the activation is."""
+    s = case.subject
+    contract = case.contract.model_copy(update={"zero_sign": ZeroSign.ANY})
+    job = case.job.model_copy(update={"operator": "gelu", "contract": contract})
+    operator = operators.get("gelu")
+    activation = _Activation(s.name, s.formula, s.fmt, s.device, s.function, operator, fused=case)
+    return Case(job, activation, _finite(s.fmt, case.job.seed, case.arithmetic))
+
+
+def _finite(fmt: Format, seed: int, arithmetic: Arithmetic) -> sweep.Sweep:
+    """Return every finite x of a 16-bit format, else the quick sweep, that products hold exactly.
+
+    The quick one is dense enough here: routes and lanes are the elementwise kernels' matter.
+    """
+    hard = hard_cases.patterns("gelu", fmt)
+    full = sweep.build(fmt, ("x",), sweep.Depth.QUICK, seed, hard)
+    x = full.x[torch.isfinite(full.x)]
+    if arithmetic.input_unit:
+        x = x[_held(x, arithmetic.input_unit)]
+    name = "every finite value" if full.exhaustive else full.name
+    return sweep.Sweep(f"{name}, identity", fmt, (x,), exhaustive=False, seed=seed)
+
+
+def _held(x: Tensor, unit: float) -> Tensor:
+    """Return which x have no more significant bits than a product's inputs are declared to keep."""
+    significand = torch.frexp(x.double()).mantissa / unit
+    return significand == significand.round()
+
+
+def _dropped(pattern: int, arithmetic: Arithmetic) -> bool:
+    x = tensors.from_patterns([pattern], arithmetic.fmt)
+    if not torch.isfinite(x).all():
+        return True
+    return bool(arithmetic.input_unit) and not bool(_held(x, arithmetic.input_unit).all())
+
+
+def _renamed(case: FusedCase, check: str, finding: Finding) -> Finding:
+    """Return a finding of an elementwise check as one of this check.
+
+    Its input stays; the command runs the fused kernel, which takes no single x.
+    """
+    return finding.model_copy(
+        update={
+            "check": _NAME,
+            "message": f"{check.replace('_', ' ')}: {finding.message}",
+            "reproduce": reproduce(case.job) if finding.reproduce else None,
+        }
+    )
