@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gelu_verify.checks.case import Outcome
-from gelu_verify.checks.fused import bound, gradient, identity
+from gelu_verify.checks.fused import bound, fingerprint, gradient, identity
 from gelu_verify.checks.fused.case import FusedCase
 
 __all__ = ["CHECKS", "REPLAYED", "FusedCase"]
@@ -15,6 +15,7 @@ Check = Callable[[FusedCase], Outcome]
 CHECKS: dict[str, Check] = {
     "bound": bound.run,
     "gradient": gradient.run,
+    "fingerprint": fingerprint.run,
     "identity": identity.run,
 }
 

@@ -72,6 +72,10 @@ class LinearGelu:
             total = mpmath.fdot(row, column) + float(bias[index[-1]])
         return oracle.value(formula, total)
 
+    def product(self, left: Tensor, right: Tensor) -> tuple[Tensor, ...]:
+        """Return the matrices and bias = 0."""
+        return left, right, left.new_zeros(right.shape[0])
+
     def identity(self, x: Tensor) -> tuple[Tensor, ...] | None:
         """Return rows of at most 256 of x, weight = I and bias = 0; zeros fill the last row."""
         width = min(x.numel(), 256)
