@@ -9,7 +9,7 @@ term of interest was lost, so neither the activation nor the output's rounding h
   is added first depends on the order of the sum; so the three terms are put at many places
   (neighbours, strides of vector lanes, halves, far apart), and the fewest bits count.
 - A product keeps p bits of x: ``(2^(j+4) + 16) - 2^(j+4)``, two terms, is 16 for ``j < p``.
-- Partial sums are rounded every B terms: with ``2^20`` in front, 12 next and ``-2^20`` at place c,
+- Partial sums are rounded every B terms: with ``2^15`` in front, 12 next and ``-2^15`` at place c,
   12 survives for ``c < B`` only.
 """
 
@@ -36,7 +36,8 @@ _SMALL, _LOW_BIT = 12.0, 16.0
 #: Exponents of the large term: the least bits a sum is asked to keep are 5.
 _FIRST_EXPONENT = 6
 _TOP_EXPONENT = {64: 58, 32: 30, 16: 30}
-_BLOCK_EXPONENT = 20
+#: fp16 loses 12 here, and still holds the large term.
+_BLOCK_EXPONENT = 15
 #: A sum that keeps fewer bits is rounded to a 16-bit format somewhere.
 _NARROW_SUM = 16
 
@@ -139,7 +140,7 @@ def _block(multiply: Multiply, k: int) -> int | None:
     large = 2.0**_BLOCK_EXPONENT
     ends = _block_ends(k)
     rows = [{0: large, 1: _SMALL, c: -large} for c in ends]
-    # In blocks of two 12 meets -2^20 first, alone.
+    # In blocks of two 12 meets -2^15 first, alone.
     rows.append({1: large, 2: _SMALL, 3: -large} if k > 3 else rows[0])
     *kept, in_pairs = _near(_results(multiply, rows, k), _SMALL).tolist()
     count = _leading(kept)

@@ -1,10 +1,9 @@
 """Fingerprint: in what a kernel multiplies and adds, told from its errors.
 
-What shows is judged by what the kernel declares.
-
 :mod:`gelu_verify.checks.fused.arithmetic_probes` counts bits at each length of the sum; here the
-counts get their names. A length of one takes other routes than a long one in many libraries, so
-each is read apart, and the narrowest arithmetic that shows is the kernel's.
+counts get their names, and are judged by what the kernel declares. A length of one takes other
+routes than a long one in many libraries, so each is read apart, and the narrowest arithmetic that
+shows is the kernel's.
 """
 
 from __future__ import annotations
@@ -183,7 +182,7 @@ def _sum_faults(readings: list[Reading], wanted: str) -> Iterator[str]:
 def _product_faults(record: Fingerprint, readings: list[Reading], case: FusedCase) -> Iterator[str]:
     fmt = case.subject.fmt
     wanted = case.job.spec.arithmetic.products or fmt.name
-    if record.products in ("indistinguishable", fmt.name):
+    if record.products in ("indistinguishable", fmt.name, wanted):
         return
     low = min(readings, key=lambda r: r.product_bits)
     if record.products == "fp16" and wanted != "fp16":

@@ -7,6 +7,7 @@ inf·0 is NaN, so only finite x are tried and the sign of a zero is free.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import torch
@@ -59,8 +60,13 @@ def run(case: FusedCase) -> Outcome:
         return Outcome([case.finding(_NAME, FindingStatus.SKIPPED, message)])
     outcome = Outcome()
     activation = _elementwise(case)
-    finite = [p for p in special_bits(case.subject.fmt) if not _dropped(p, case.arithmetic)]
-    specials = activation.job.model_copy(update={"replay": tuple((p,) for p in finite)})
+    patterns = special_bits(case.subject.fmt)
+    values = tensors.from_patterns(patterns, case.subject.fmt)
+    kept = torch.isfinite(values)
+    if activation.input_bits:
+        kept &= _rounded(values, activation.input_bits) == values
+    finite = tuple((p,) for p, use in zip(patterns, kept.tolist(), strict=True) if use)
+    specials = activation.job.model_copy(update={"replay": finite})
     for name, check in _CHECKS.items():
         judged = activation
         if name == "special_values":
@@ -81,10 +87,16 @@ def _elementwise(case: FusedCase) -> Case:
     job = case.job.model_copy(update={"operator": "gelu", "contract": contract})
     operator = operators.get("gelu")
     activation = _Activation(s.name, s.formula, s.fmt, s.device, s.function, operator, fused=case)
-    return Case(job, activation, _finite(s.fmt, case.job.seed, case.arithmetic))
+    points = _finite(s.fmt, case.job.seed, _input_bits(case.arithmetic))
+    return Case(job, activation, points, _input_bits(case.arithmetic))
 
 
-def _finite(fmt: Format, seed: int, arithmetic: Arithmetic) -> sweep.Sweep:
+def _input_bits(arithmetic: Arithmetic) -> int | None:
+    """Return how many bits of x products are declared to keep, None if all."""
+    return round(-math.log2(arithmetic.input_unit)) if arithmetic.input_unit else None
+
+
+def _finite(fmt: Format, seed: int, input_bits: int | None) -> sweep.Sweep:
     """Return every finite x of a 16-bit format, else the quick sweep, that products hold exactly.
 
     The quick one is dense enough here: routes and lanes are the elementwise kernels' matter.
@@ -92,23 +104,20 @@ def _finite(fmt: Format, seed: int, arithmetic: Arithmetic) -> sweep.Sweep:
     hard = hard_cases.patterns("gelu", fmt)
     full = sweep.build(fmt, ("x",), sweep.Depth.QUICK, seed, hard)
     x = full.x[torch.isfinite(full.x)]
-    if arithmetic.input_unit:
-        x = x[_held(x, arithmetic.input_unit)]
+    if input_bits:
+        # Rounding keeps the order; of neighbours that have become one, one is enough.
+        x = _rounded(x, input_bits)
+        bits = tensors.to_bits(x, fmt)
+        new = torch.cat([bits[1:] != bits[:-1], bits.new_ones(1, dtype=torch.bool)])
+        x = x[new & torch.isfinite(x)]
     name = "every finite value" if full.exhaustive else full.name
     return sweep.Sweep(f"{name}, identity", fmt, (x,), exhaustive=False, seed=seed)
 
 
-def _held(x: Tensor, unit: float) -> Tensor:
-    """Return which x have no more significant bits than a product's inputs are declared to keep."""
-    significand = torch.frexp(x.double()).mantissa / unit
-    return significand == significand.round()
-
-
-def _dropped(pattern: int, arithmetic: Arithmetic) -> bool:
-    x = tensors.from_patterns([pattern], arithmetic.fmt)
-    if not torch.isfinite(x).all():
-        return True
-    return bool(arithmetic.input_unit) and not bool(_held(x, arithmetic.input_unit).all())
+def _rounded(x: Tensor, bits: int) -> Tensor:
+    """Return x rounded to so many significant bits, of which the format holds more."""
+    mantissa, exponent = torch.frexp(x.double())
+    return torch.ldexp((mantissa * 2.0**bits).round(), exponent - bits).to(x.dtype)
 
 
 def _renamed(case: FusedCase, check: str, finding: Finding) -> Finding:
