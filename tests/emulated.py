@@ -54,6 +54,18 @@ def in_blocks(block: int, sums: str, products: str = "fp64", inner: str = "fp32"
     return multiply
 
 
+def in_bits(bits: int) -> Product:
+    """Add one product after another, each sum truncated to so many bits."""
+
+    def multiply(left: Tensor, right: Tensor) -> Tensor:
+        total = torch.zeros(left.shape[0], right.shape[0], dtype=torch.float64)
+        for k in range(left.shape[1]):
+            total = to_bits(total + left[:, k, None] * right[:, k], bits, truncate=True)
+        return total
+
+    return multiply
+
+
 def in_lanes(lanes: int, sums: str = "fp32") -> Product:
     """Add term k to the sum of lane k mod lanes, then the lanes one after another."""
 

@@ -32,7 +32,11 @@ def evidence(found: Fingerprint) -> list[tuple[str, ...]]:
             runs[-1][0].append(k)
         else:
             runs.append(([k], row))
-    return [(", ".join(str(k) for k in lengths), *row) for lengths, row in runs]
+    return [(_lengths(ks), *row) for ks, row in runs]
+
+
+def _lengths(ks: list[int]) -> str:
+    return f"{ks[0]} to {ks[-1]}" if len(ks) > 2 else ", ".join(str(k) for k in ks)
 
 
 def predictions(found: Fingerprint) -> list[tuple[str, ...]]:

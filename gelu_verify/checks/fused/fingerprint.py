@@ -18,6 +18,7 @@ from gelu_verify.checks.fused import arithmetic_probes
 from gelu_verify.checks.fused.arithmetic_probes import Reading
 from gelu_verify.checks.fused.case import FusedCase
 from gelu_verify.formats import Format
+from gelu_verify.kernels.subject import KernelFailure, is_refusal
 from gelu_verify.operators.fused import Multiplies
 from gelu_verify.records import (
     ArithmeticEvidence,
@@ -62,13 +63,24 @@ def run(case: FusedCase) -> Outcome:
         parts = (part.to(s.dtype).to(s.device) for part in (left, right))
         return case.call(operator.product(*parts)).detach().cpu().double()
 
-    quick = case.job.depth == "quick" or case.subject.simulated
-    ladder = _QUICK_LADDER if quick else _LADDER
-    fmt = case.subject.fmt
-    readings = [arithmetic_probes.read(multiply, fmt, k) for k in ladder]
-    record = fingerprint(readings, fmt)
-    status, message = _verdict(case, record, readings)
-    return Outcome([case.finding(_NAME, status, message)], {"fingerprint": record})
+    outcome = Outcome()
+    readings = []
+    for k in _QUICK_LADDER if case.job.depth == "quick" else _LADDER:
+        try:
+            readings.append(arithmetic_probes.read(multiply, case.subject.fmt, k))
+        except KernelFailure as error:
+            if not is_refusal(error) or error.__cause__ is None:
+                raise
+            message = f"refused: K = {k}: {error}"
+            outcome.findings.append(case.finding(_NAME, FindingStatus.NOTED, message))
+    if not readings:
+        message = "the kernel refuses every length of the sum"
+        outcome.findings.append(case.finding(_NAME, FindingStatus.SKIPPED, message))
+        return outcome
+    record = fingerprint(readings, case.subject.fmt)
+    outcome.fields["fingerprint"] = record
+    outcome.findings.append(case.finding(_NAME, *_verdict(case, record, readings)))
+    return outcome
 
 
 def fingerprint(readings: list[Reading], fmt: Format) -> Fingerprint:

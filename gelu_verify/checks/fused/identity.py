@@ -23,7 +23,7 @@ from gelu_verify.formats import Format, tensors
 from gelu_verify.inputs import hard_cases, sweep
 from gelu_verify.inputs.special import special_bits
 from gelu_verify.job import reproduce
-from gelu_verify.kernels.subject import Subject
+from gelu_verify.kernels.subject import KernelFailure, Subject, is_refusal
 from gelu_verify.records import Finding, FindingStatus
 
 _NAME = "identity"
@@ -60,18 +60,15 @@ def run(case: FusedCase) -> Outcome:
         return Outcome([case.finding(_NAME, FindingStatus.SKIPPED, message)])
     outcome = Outcome()
     activation = _elementwise(case)
-    patterns = special_bits(case.subject.fmt)
-    values = tensors.from_patterns(patterns, case.subject.fmt)
-    kept = torch.isfinite(values)
-    if activation.input_bits:
-        kept &= _rounded(values, activation.input_bits) == values
-    finite = tuple((p,) for p, use in zip(patterns, kept.tolist(), strict=True) if use)
-    specials = activation.job.model_copy(update={"replay": finite})
     for name, check in _CHECKS.items():
-        judged = activation
-        if name == "special_values":
-            judged = Case(specials, activation.subject, activation.sweep)
-        found = check(judged)
+        try:
+            found = check(_specials(activation) if name == "special_values" else activation)
+        except KernelFailure as error:
+            if not is_refusal(error) or error.__cause__ is None:
+                raise
+            message = f"{name.replace('_', ' ')}: refused: {error}"
+            outcome.findings.append(case.finding(_NAME, FindingStatus.NOTED, message))
+            continue
         outcome.fields |= found.fields
         if name != "saturation":  # it only reports, and its record says it all
             outcome.findings += [_renamed(case, name, finding) for finding in found.findings]
@@ -89,6 +86,19 @@ def _elementwise(case: FusedCase) -> Case:
     activation = _Activation(s.name, s.formula, s.fmt, s.device, s.function, operator, fused=case)
     points = _finite(s.fmt, case.job.seed, _input_bits(case.arithmetic))
     return Case(job, activation, points, _input_bits(case.arithmetic))
+
+
+def _specials(activation: Case) -> Case:
+    """Return the case on the special inputs alone that are finite and that products hold."""
+    fmt = activation.subject.fmt
+    patterns = special_bits(fmt)
+    values = tensors.from_patterns(patterns, fmt)
+    kept = torch.isfinite(values)
+    if activation.input_bits:
+        kept &= _rounded(values, activation.input_bits) == values
+    finite = tuple((p,) for p, use in zip(patterns, kept.tolist(), strict=True) if use)
+    job = activation.job.model_copy(update={"replay": finite})
+    return Case(job, activation.subject, activation.sweep)
 
 
 def _input_bits(arithmetic: Arithmetic) -> int | None:

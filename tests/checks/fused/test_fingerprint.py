@@ -153,6 +153,42 @@ def test_nothing_is_claimed_when_nothing_shows():
     assert outcome.fields["fingerprint"].behaves_like == "indistinguishable"
 
 
+def test_few_bits_have_no_name_when_no_format_has_them():
+    found = _found(emulated.in_bits(14), "bf16")
+    assert (found.behaves_like, found.sums) == ("other", "other")
+    kernel = emulated.linear_gelu(emulated.in_bits(14))
+    (finding,) = fingerprint.run(_case(kernel, "bf16", "quick")).findings
+    assert finding.status is FindingStatus.FAILED
+    assert "keeps 14 bits, fp32 is due" in finding.message
+
+
+def test_split_inputs_pass_as_fp32_when_their_parts_are_tf32():
+    plain = emulated.sequential()
+
+    def product(left, right):
+        high = [emulated.rounded(part, "tf32") for part in (left, right)]
+        low = [emulated.rounded(p - h, "tf32") for p, h in zip((left, right), high, strict=True)]
+        small = emulated.rounded(plain(low[0], high[1]) + plain(high[0], low[1]), "fp32")
+        return emulated.rounded(plain(*high) + small, "fp32")
+
+    found = _found(product, "fp32", (1, 33))
+    assert found.products == "fp32"
+
+
+def test_lengths_are_left_out_when_the_kernel_refuses_them():
+    def kernel(x, weight, bias):
+        if x.shape[1] % 32:
+            raise ValueError("K must be a multiple of 32")
+        return torch.nn.functional.gelu(torch.nn.functional.linear(x, weight, bias))
+
+    outcome = fingerprint.run(_case(kernel, "fp32"))
+    assert {e.k for e in outcome.fields["fingerprint"].evidence} == {32, 64, 512, 1024, 4096}
+    statuses = [f.status for f in outcome.findings]
+    assert statuses == [FindingStatus.NOTED] * 4 + [FindingStatus.PASSED]
+    outcome = fingerprint.run(_case(kernel, "fp32", "quick"))
+    assert outcome.findings[-1].status is FindingStatus.SKIPPED
+
+
 def test_evidence_has_every_length_when_torch_is_read():
     def kernel(x, weight, bias):
         return torch.nn.functional.gelu(torch.nn.functional.linear(x, weight, bias))
