@@ -11,9 +11,11 @@ from gelu_verify.checks.fused import (
     bound,
     determinism,
     double_backward,
+    fingerprint,
     gradient,
     gradient_formula,
     gradient_layouts,
+    identity,
     large,
     memory,
 )
@@ -35,6 +37,8 @@ CHECKS: dict[str, Check] = {
     "double_backward": double_backward.run,
     "batch": batch.run,
     "large": large.run,
+    "fingerprint": fingerprint.run,
+    "identity": identity.run,
 }
 
 #: Those that run on given cases alone.

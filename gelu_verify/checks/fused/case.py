@@ -69,8 +69,7 @@ class FusedCase:
 
         Raises ``KernelFailure`` or ``ResultFault``.
         """
-        # As it is called by its users, also where it has an elementwise form of its own.
-        result = Callee.call(self.subject, *inputs)
+        result = self.subject.call(*inputs)
         shape = self.operator.output_shape(tuple(tuple(part.shape) for part in inputs))
         require_like(result, torch.Size(shape), self.subject.dtype, self.subject.device)
         assert isinstance(result, Tensor)
