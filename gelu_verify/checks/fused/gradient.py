@@ -64,7 +64,8 @@ def _gradients(
 def _verdicts(case: FusedCase, found: dict[str, Ratios]) -> list[Finding]:
     findings = []
     for name, ratios in found.items():
-        for text, message in ratios.faults.items():
+        if told := ratios.told():
+            text, message = told
             problem = next((p for p in case.problems if str(p) == text), None)
             said = f"d{name}: {message}"
             findings.append(case.finding("gradient", FindingStatus.FAILED, said, problem))

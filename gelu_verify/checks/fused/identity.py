@@ -42,7 +42,7 @@ class _Activation(Subject):
 
     fused: FusedCase = field(kw_only=True)
 
-    def call(self, *arguments: Tensor) -> Tensor:
+    def apply(self, *arguments: Tensor) -> Tensor:
         """Return f(x), of the shape of x."""
         (x,) = arguments
         inputs = self.fused.operator.identity(x.reshape(-1))
