@@ -123,7 +123,8 @@ def matmul(
         spread = left @ part
         slack[name] = slack[name] + spread if name in slack else spread
     far = size + a.total @ far_right + left @ b.total
-    result = _summed(Bounded(value, own, slack), far, terms, arithmetic, products=True)
+    repeated = _repeated(a.value, -1) & _repeated(b.value, -2)
+    result = _summed(Bounded(value, own, slack), far, terms, repeated, arithmetic, products=True)
     if arithmetic.input_unit:
         rounding = (1 + arithmetic.input_unit) ** 2 - 1
         result = result.widened(INPUT_ROUNDING, rounding * far)
@@ -145,7 +146,8 @@ def total(a: Bounded, dim: int, arithmetic: Arithmetic, keepdim: bool = True) ->
     size = summed(a.value.abs())
     own = result.own + n * _OWN_SUM * size
     far = size + result.total
-    return _summed(Bounded(result.value, own, result.slack), far, n - 1, arithmetic)
+    repeated = _repeated(a.value, dim, keepdim)
+    return _summed(Bounded(result.value, own, result.slack), far, n - 1, repeated, arithmetic)
 
 
 def scaled(a: Bounded, factor: float, arithmetic: Arithmetic) -> Bounded:
@@ -205,14 +207,30 @@ def rounded(a: Bounded, arithmetic: Arithmetic, roundings: int = 1) -> Bounded:
 
 
 def _summed(
-    a: Bounded, far: Tensor, roundings: int, arithmetic: Arithmetic, products: bool = False
+    a: Bounded,
+    far: Tensor,
+    roundings: int,
+    repeated: Tensor,
+    arithmetic: Arithmetic,
+    products: bool = False,
 ) -> Bounded:
-    """Return a sum with the errors of its roundings; far: the sum of what its terms may be."""
-    unit = arithmetic.growth_of(roundings, a.value.numel(), products)
-    slack = unit * far
+    """Return a sum with the errors of its roundings.
+
+    far: the sum of what its terms may be. repeated: whether all terms are one number, the sums of
+    which round the same way again and again: no probability there.
+    """
+    likely = arithmetic.growth_of(roundings, a.value.numel(), products)
+    slack = torch.where(repeated, arithmetic.worst_of(roundings, products) * far, likely * far)
     if products:
         slack = slack + roundings * arithmetic.own.smallest_subnormal
     return a.widened(ACCUMULATION, _unless_overflow(slack, far, arithmetic))
+
+
+def _repeated(part: Tensor, dim: int, keepdim: bool = True) -> Tensor:
+    """Tell where all elements along a dimension are one number; False where there are none."""
+    if part.shape[dim] == 0:
+        return part.sum(dim, keepdim=keepdim) != 0
+    return part.amax(dim, keepdim=keepdim) == part.amin(dim, keepdim=keepdim)
 
 
 def _unless_overflow(slack: Tensor, reach: Tensor, arithmetic: Arithmetic) -> Tensor:
