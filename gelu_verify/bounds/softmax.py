@@ -81,8 +81,6 @@ def _moved(p: Tensor, by: Tensor) -> Tensor:
 
 def _shared(scores: Bounded, p: Tensor, moved: Tensor) -> dict[str, Tensor]:
     """Return the movement by source, as each moves the score itself and the sum."""
-    weights = {
-        name: part + (p * part).sum(-1, keepdim=True) for name, part in scores.slack.items()
-    }
+    weights = {name: part + (p * part).sum(-1, keepdim=True) for name, part in scores.slack.items()}
     whole = torch.stack(list(weights.values())).sum(0)
     return {name: torch.where(whole > 0, moved * w / whole, moved) for name, w in weights.items()}

@@ -1,4 +1,4 @@
-"""Correct kernels in a short arithmetic, written step by step: sums in several orders, casts or none.
+"""Correct kernels in a short arithmetic, step by step: sums in several orders, casts or none.
 
 They round where a real kernel does and nowhere else: products and sums in fp32 (fp64 for fp64),
 the activation in the same, named intermediates to the format where ``casts`` is set.

@@ -1,4 +1,4 @@
-"""One element in mpmath against the algebra's float64 value: they differ by at most its own error."""
+"""One element in mpmath against the algebra's value: they differ by at most its own error."""
 
 from __future__ import annotations
 
