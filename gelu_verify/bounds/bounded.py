@@ -239,7 +239,7 @@ def _unless_overflow(slack: Tensor, reach: Tensor, arithmetic: Arithmetic) -> Te
 
 
 def _known(a: Bounded, special: Tensor) -> Bounded:
-    """Return a product with 0 (and open) where float64 overflowed on inputs that are not special."""
+    """Return a product, with 0 (and open) where float64 overflowed and no input was special."""
     lost = ~torch.isfinite(a.value) & ~special
     return Bounded(torch.where(lost, 0.0, a.value), a.own, a.slack)
 
