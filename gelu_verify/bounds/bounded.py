@@ -13,6 +13,7 @@ finite inputs overflow float64 itself, the value is not known: it is 0, and open
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -202,8 +203,10 @@ def half_ulp(size: Tensor, fmt: Format) -> Tensor:
 
 def rounded(a: Bounded, arithmetic: Arithmetic, roundings: int = 1) -> Bounded:
     """Return ``a`` with roundings of elementwise work, relative to itself, and underflow."""
-    unit = ((1 + arithmetic.unit) ** roundings - 1) * a.reach + arithmetic.own.smallest_subnormal
-    return a.widened(ARITHMETIC, _unless_overflow(unit, a.reach, arithmetic))
+    # (1 + u)^n - 1, which float64 would call 0 for its own u.
+    unit = math.expm1(roundings * math.log1p(arithmetic.unit))
+    slack = unit * a.reach + arithmetic.own.smallest_subnormal
+    return a.widened(ARITHMETIC, _unless_overflow(slack, a.reach, arithmetic))
 
 
 def _summed(

@@ -36,6 +36,17 @@ def test_half_ulp_is_half_the_distance_of_neighbours(name: str) -> None:
     assert float(bounded.half_ulp(column(0.0), fmt)) == least
 
 
+@pytest.mark.parametrize("name", ["fp64", "fp32"])
+def test_elementwise_work_is_rounded_in_its_arithmetic(name: str) -> None:
+    three = exactly(column(3.0))
+    unit = 2.0 ** -FORMATS[name].precision
+    for found, roundings in (
+        (bounded.multiply(three, three, arithmetic(name)), 1),
+        (bounded.scaled(three, 3.0, arithmetic(name)), 2),
+    ):
+        assert float(found.total) == pytest.approx(roundings * unit * 9, rel=1e-6)
+
+
 def test_a_sum_may_start_with_its_bias() -> None:
     # Products of 2^-24 vanish one by one beside a bias of 1.
     row, ones = torch.full((1, 64), 2.0**-25), torch.ones(64, 1)
