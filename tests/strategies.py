@@ -116,3 +116,23 @@ def problems(draw: st.DrawFn, operator: FusedOperator) -> Problem:
 def layouts(rank: int) -> st.SearchStrategy[str]:
     """Layouts of tensors of a number of dimensions."""
     return st.sampled_from([name for name, layout in LAYOUTS.items() if layout.rank <= rank])
+
+
+#: Sizes of a fused operator's dimensions: one, primes, below and above powers of two.
+SIZES = {
+    "b": (1, 2),
+    "m": (1, 2, 7),
+    "n": (1, 2, 5, 33),
+    "k": (1, 2, 31, 33, 64),
+    "c": (1, 3),
+    "h": (2, 3, 4),
+    "w": (2, 5),
+    "o": (1, 3),
+    "l": (1, 2, 7, 17),
+    "d": (1, 4, 8),
+}
+
+
+def fused_dims(names: tuple[str, ...]) -> st.SearchStrategy[dict[str, int]]:
+    """Sizes of named dimensions of a fused operator, small enough to emulate."""
+    return st.fixed_dictionaries({name: st.sampled_from(SIZES[name]) for name in names})

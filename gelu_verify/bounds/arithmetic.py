@@ -115,20 +115,26 @@ class Arithmetic:
         n: roundings a term passes through, at most. sums: how many sums must hold together.
         products: whether the terms are products that a tensor core may add.
         """
-        if n <= 0:
-            return 0.0
-        truncated = products and self.truncates
-        roundings = n + math.ceil(n / _BLOCK) if truncated else n
-        most = roundings * self.unit * (2 if truncated else 1)
-        worst = most / (1 - most) if most < 0.5 else math.inf
-        if self.growth == "worst":
+        worst = self.worst_of(n, products)
+        if self.growth == "worst" or n <= 0:
             return worst
-        u = self.unit
+        truncated = products and self.truncates
+        roundings, u = _roundings(n, truncated), self.unit
         deviations = math.sqrt(2 * math.log(2 * n * max(sums, 1) / _FAILURES)) / (1 - u)
         steps = deviations * math.sqrt(roundings) + (roundings if truncated else 0)
         # exp(s·u + n·u²/(1-u)) - 1, the bound without the first-order simplification.
         likely = math.expm1(min(steps * u + roundings * u * u / (1 - u), 700.0))
         return min(worst, likely)
+
+    def worst_of(self, n: int, products: bool = False) -> float:
+        """Return ``c(n)·u`` that always holds, ``γ_n``."""
+        truncated = products and self.truncates
+        most = _roundings(max(n, 0), truncated) * self.unit * (2 if truncated else 1)
+        return most / (1 - most) if most < 0.5 else math.inf
+
+
+def _roundings(n: int, truncated: bool) -> int:
+    return n + math.ceil(n / _BLOCK) if truncated else n
 
 
 def _input_unit(products: str, bits: int) -> float:

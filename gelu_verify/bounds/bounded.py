@@ -13,6 +13,7 @@ finite inputs overflow float64 itself, the value is not known: it is 0, and open
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -123,7 +124,8 @@ def matmul(
         spread = left @ part
         slack[name] = slack[name] + spread if name in slack else spread
     far = size + a.total @ far_right + left @ b.total
-    result = _summed(Bounded(value, own, slack), far, terms, arithmetic, products=True)
+    repeated = _repeated(a.value, -1) & _repeated(b.value, -2)
+    result = _summed(Bounded(value, own, slack), far, terms, repeated, arithmetic, products=True)
     if arithmetic.input_unit:
         rounding = (1 + arithmetic.input_unit) ** 2 - 1
         result = result.widened(INPUT_ROUNDING, rounding * far)
@@ -145,7 +147,8 @@ def total(a: Bounded, dim: int, arithmetic: Arithmetic, keepdim: bool = True) ->
     size = summed(a.value.abs())
     own = result.own + n * _OWN_SUM * size
     far = size + result.total
-    return _summed(Bounded(result.value, own, result.slack), far, n - 1, arithmetic)
+    repeated = _repeated(a.value, dim, keepdim)
+    return _summed(Bounded(result.value, own, result.slack), far, n - 1, repeated, arithmetic)
 
 
 def scaled(a: Bounded, factor: float, arithmetic: Arithmetic) -> Bounded:
@@ -204,19 +207,37 @@ def half_ulp(size: Tensor, fmt: Format) -> Tensor:
 
 def rounded(a: Bounded, arithmetic: Arithmetic, roundings: int = 1) -> Bounded:
     """Return ``a`` with roundings of elementwise work, relative to itself, and underflow."""
-    unit = ((1 + arithmetic.unit) ** roundings - 1) * a.reach + arithmetic.own.smallest_subnormal
-    return a.widened(ARITHMETIC, _unless_overflow(unit, a.reach, arithmetic))
+    # (1 + u)^n - 1, which float64 would call 0 for its own u.
+    unit = math.expm1(roundings * math.log1p(arithmetic.unit))
+    slack = unit * a.reach + arithmetic.own.smallest_subnormal
+    return a.widened(ARITHMETIC, _unless_overflow(slack, a.reach, arithmetic))
 
 
 def _summed(
-    a: Bounded, far: Tensor, roundings: int, arithmetic: Arithmetic, products: bool = False
+    a: Bounded,
+    far: Tensor,
+    roundings: int,
+    repeated: Tensor,
+    arithmetic: Arithmetic,
+    products: bool = False,
 ) -> Bounded:
-    """Return a sum with the errors of its roundings; far: the sum of what its terms may be."""
-    unit = arithmetic.growth_of(roundings, a.value.numel(), products)
-    slack = unit * far
+    """Return a sum with the errors of its roundings.
+
+    far: the sum of what its terms may be. repeated: whether all terms are one number, the sums of
+    which round the same way again and again: no probability there.
+    """
+    likely = arithmetic.growth_of(roundings, a.value.numel(), products)
+    slack = torch.where(repeated, arithmetic.worst_of(roundings, products) * far, likely * far)
     if products:
         slack = slack + roundings * arithmetic.own.smallest_subnormal
     return a.widened(ACCUMULATION, _unless_overflow(slack, far, arithmetic))
+
+
+def _repeated(part: Tensor, dim: int, keepdim: bool = True) -> Tensor:
+    """Tell where all elements along a dimension are one number; False where there are none."""
+    if part.shape[dim] == 0:
+        return part.sum(dim, keepdim=keepdim) != 0
+    return part.amax(dim, keepdim=keepdim) == part.amin(dim, keepdim=keepdim)
 
 
 def _unless_overflow(slack: Tensor, reach: Tensor, arithmetic: Arithmetic) -> Tensor:
@@ -225,7 +246,7 @@ def _unless_overflow(slack: Tensor, reach: Tensor, arithmetic: Arithmetic) -> Te
 
 
 def _known(a: Bounded, special: Tensor) -> Bounded:
-    """Return a product with 0 (and open) where float64 overflowed on finite inputs."""
+    """Return a product, with 0 (and open) where float64 overflowed and no input was special."""
     lost = ~torch.isfinite(a.value) & ~special
     return Bounded(torch.where(lost, 0.0, a.value), a.own, a.slack)
 

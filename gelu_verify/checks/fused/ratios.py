@@ -139,8 +139,8 @@ def _wrong_kind(got: Tensor, y: Tensor, contract: Contract) -> Tensor:
     """Return which open elements have the wrong kind of value."""
     wrong = torch.where(torch.isnan(y), ~torch.isnan(got), torch.isinf(y) & ~(got == y))
     if contract.minus_infinity is MinusInfinity.ZERO:
-        # A finite limit, at -inf, or an intermediate that overflowed: not NaN.
-        wrong = wrong | (torch.isfinite(y) & torch.isnan(got))
+        # f's limit at -inf, which is -0. A sum that overflows on the way may well be NaN.
+        wrong = wrong | ((y == 0) & torch.signbit(y) & torch.isnan(got))
     return wrong
 
 

@@ -5,14 +5,12 @@ Written apart from the algebra of :mod:`gelu_verify.bounds`, which it is the sec
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import mpmath
 from torch import Tensor
 
-from gelu_verify.operators.base import nearer
 from gelu_verify.reference import oracle
 
 #: Bits of any sum of products of two float64 numbers: exponents from -2148 to 2048, and its length.
@@ -33,10 +31,9 @@ def dot(left: Sequence[Any], right: Sequence[Any]) -> Any:
 
 def activated(s: Any, formula: str) -> Any:
     """Return f(s) of a number of any size; beyond 1024 the tail is below every format."""
-    near = nearer(float(s))
-    if abs(s) <= 1024 or math.isnan(near) or abs(near) == mpmath.inf:
+    if abs(s) <= 1024 or not mpmath.isfinite(s):
         return oracle.value(formula, s)
-    return s if s > 0 else oracle.value(formula, near)
+    return s if s > 0 else oracle.value(formula, -1024.0)
 
 
 def working_bits(*sizes: Any) -> int:
