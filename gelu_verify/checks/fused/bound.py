@@ -74,7 +74,8 @@ def _verdict(case: FusedCase, found: Ratios) -> list[Finding]:
             "values=normal"
         )
         findings.append(case.finding("bound", FindingStatus.FAILED, message))
-    for text, message in found.faults.items():
+    if told := found.told():
+        text, message = told
         problem = next((p for p in case.problems if str(p) == text), None)
         findings.append(case.finding("bound", FindingStatus.FAILED, message, problem))
     if not findings:

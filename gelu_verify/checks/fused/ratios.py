@@ -68,6 +68,18 @@ class Ratios:
         self.by_case += other.by_case
         self.faults |= other.faults
 
+    def told(self) -> tuple[str, str] | None:
+        """Return the case that breaks worst, and a sentence on all that break; None if none does.
+
+        One fault shows in many cases; the others are in the record.
+        """
+        if not self.faults:
+            return None
+        worst = self.worst.case if self.worst and self.worst.case in self.faults else None
+        case = worst or next(iter(self.faults))
+        others = f"{len(self.faults)} of {self.cases} cases break; " if self.cases > 1 else ""
+        return case, others + self.faults[case]
+
     def as_record(self, arithmetic: Arithmetic) -> BoundAccuracy:
         """Return the saved form."""
         total = max(sum(self.dominant.values()), 1)

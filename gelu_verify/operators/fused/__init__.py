@@ -8,9 +8,9 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 
-from gelu_verify.operators.fused.base import FusedOperator
+from gelu_verify.operators.fused.base import FusedOperator, Multiplies
 
-__all__ = ["NAMES", "FusedOperator", "get"]
+__all__ = ["NAMES", "FusedOperator", "Multiplies", "get"]
 
 #: One module each, of the same name.
 NAMES = (

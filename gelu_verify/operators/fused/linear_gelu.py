@@ -23,6 +23,7 @@ class LinearGelu:
     arguments: tuple[str, ...] = ("x", "weight", "bias")
     dims: tuple[str, ...] = ("b", "m", "k", "n")
     summed: str | None = "k"
+    rows: str | None = "m"
     casts: tuple[str, ...] = ("pre_activation", "grad_pre_activation")
     has_formula = True
 
@@ -69,8 +70,12 @@ class LinearGelu:
         total = precisely.dot([*row, float(bias[index[-1]])], [*column, 1.0])
         return precisely.activated(total, formula)
 
+    def product(self, left: Tensor, right: Tensor) -> tuple[Tensor, ...]:
+        """Return the matrices and bias = 0."""
+        return left, right, left.new_zeros(right.shape[0])
+
     def identity(self, x: Tensor) -> tuple[Tensor, ...] | None:
-        """Return weight = I and bias = 0; a pre-activation of -0 becomes 0 on the way."""
+        """Return rows of at most 256 of x, weight = I and bias = 0; zeros fill the last row."""
         width = min(x.numel(), 256)
         rows = -(-x.numel() // width)
         padded = torch.zeros(rows * width, dtype=x.dtype, device=x.device)

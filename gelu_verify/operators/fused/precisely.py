@@ -5,6 +5,7 @@ Written apart from the algebra of :mod:`gelu_verify.bounds`, which it is the sec
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,7 +34,7 @@ def dot(left: Sequence[Any], right: Sequence[Any]) -> Any:
 def activated(s: Any, formula: str) -> Any:
     """Return f(s) of a number of any size; beyond 1024 the tail is below every format."""
     near = nearer(float(s))
-    if abs(s) <= 1024 or near != near or abs(near) == mpmath.inf:
+    if abs(s) <= 1024 or math.isnan(near) or abs(near) == mpmath.inf:
         return oracle.value(formula, s)
     return s if s > 0 else oracle.value(formula, near)
 
