@@ -16,6 +16,7 @@ from gelu_verify.checks.fused import (
     gradient_layouts,
     large,
     memory,
+    opcheck,
 )
 from gelu_verify.checks.fused.case import FusedCase
 
@@ -35,6 +36,7 @@ CHECKS: dict[str, Check] = {
     "double_backward": double_backward.run,
     "batch": batch.run,
     "large": large.run,
+    "opcheck": opcheck.run,
 }
 
 #: Those that run on given cases alone.
