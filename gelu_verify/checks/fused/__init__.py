@@ -18,6 +18,7 @@ from gelu_verify.checks.fused import (
     identity,
     large,
     memory,
+    opcheck,
 )
 from gelu_verify.checks.fused.case import FusedCase
 
@@ -39,6 +40,7 @@ CHECKS: dict[str, Check] = {
     "large": large.run,
     "fingerprint": fingerprint.run,
     "identity": identity.run,
+    "opcheck": opcheck.run,
 }
 
 #: Those that run on given cases alone.

@@ -22,6 +22,7 @@ from gelu_verify.checks.fused.difference import difference
 from gelu_verify.checks.fused.examine import examine
 from gelu_verify.checks.fused.ratios import judged
 from gelu_verify.inputs.problems import Problem, ladder
+from gelu_verify.kernels.subject import KernelFailure, is_refusal
 from gelu_verify.records import Finding, FindingStatus
 
 _LENGTHS = (2**15 + 1, 2**16 + 1)
@@ -97,7 +98,13 @@ def _indexed(case: FusedCase) -> Finding:
     if reason:
         message = f"more than 2^31 elements: {reason}"
         return case.finding("large", FindingStatus.SKIPPED, message)
-    return beyond(case, LIMIT)
+    try:
+        return beyond(case, LIMIT)
+    except KernelFailure as error:
+        if not is_refusal(error) or error.__cause__ is None:
+            raise
+        message = f"more than 2^31 elements refused: {error}"
+        return case.finding("large", FindingStatus.NOTED, message)
 
 
 def _hindrance(case: FusedCase) -> str:
