@@ -14,9 +14,9 @@ Check = Callable[[FusedCase], Outcome]
 
 CHECKS: dict[str, Check] = {
     "bound": bound.run,
-    "gradient": gradient.run,
     "fingerprint": fingerprint.run,
     "identity": identity.run,
+    "gradient": gradient.run,
 }
 
 #: Those that run on given cases alone.
