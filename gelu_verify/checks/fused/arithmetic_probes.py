@@ -21,7 +21,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from gelu_verify.checks.fused.case import FusedCase
 from gelu_verify.formats import Format
+from gelu_verify.operators.fused import Multiplies
 
 #: Takes float64 rows (M, K) and columns (N, K), gives f(rows·columnsᵀ) as float64 (M, N).
 Multiply = Callable[[Tensor, Tensor], Tensor]
@@ -76,32 +78,50 @@ class Reading:
         return min(self.x_bits, self.weight_bits)
 
 
+def through(case: FusedCase, operator: Multiplies) -> Multiply:
+    """Return the kernel as a product of matrices and an activation."""
+
+    def multiply(left: Tensor, right: Tensor) -> Tensor:
+        s = case.subject
+        parts = (part.to(s.dtype).to(s.device) for part in (left, right))
+        return case.call(operator.product(*parts)).detach().cpu().double()
+
+    return multiply
+
+
+def input_bits(multiply: Multiply, fmt: Format, k: int) -> int:
+    """Return how many bits of a sole term reach the activation, of those the format shows."""
+    return _product_bits(multiply, fmt, k, alone=True)
+
+
 def read(multiply: Multiply, fmt: Format, k: int) -> Reading:
     """Count the bits that products and sums of length k keep."""
     sums = _sum_bits(multiply, fmt, k) if k > 2 else None
     narrow = sums is not None and sums.least < _NARROW_SUM
     return Reading(
         k,
-        _product_bits(multiply, fmt, k),
-        _product_bits(lambda rows, columns: multiply(columns, rows).t(), fmt, k),
-        fmt.largest < 2.0**20 or _reaches_far(multiply, k),
+        _product_bits(multiply, fmt, k, alone=k == 1),
+        _product_bits(lambda rows, columns: multiply(columns, rows).t(), fmt, k, alone=k == 1),
+        reaches_far(multiply, fmt, k),
         sums,
         _block(multiply, k) if narrow else None,
     )
 
 
-def _product_bits(multiply: Multiply, fmt: Format, k: int) -> int:
+def _product_bits(multiply: Multiply, fmt: Format, k: int, *, alone: bool) -> int:
     rows, exact = [], []
     for j in range(1, fmt.precision):
         large = 2.0 ** (j + 4)
-        rows.append({0: large + _LOW_BIT} | ({1: -large} if k > 1 else {}))
+        rows.append({0: large + _LOW_BIT} | ({} if alone else {1: -large}))
         exact.append([sum(rows[-1].values())])
     error = (_results(multiply, rows, k) - torch.tensor(exact, dtype=torch.float64)).abs()
     return 1 + _leading((error < _LOW_BIT / 2).all(1))
 
 
-def _reaches_far(multiply: Multiply, k: int) -> bool:
-    """Tell whether an input of 2^20 survives: fp16 does not hold it."""
+def reaches_far(multiply: Multiply, fmt: Format, k: int) -> bool:
+    """Tell whether an input of 2^20 survives where the format holds it: fp16 does not."""
+    if fmt.largest < 2.0**20:
+        return True
     left = torch.zeros(_COLUMNS, k, dtype=torch.float64)
     left[:, 0] = 2.0**20
     right = torch.full((_COLUMNS, k), _SMALL_WEIGHT, dtype=torch.float64)

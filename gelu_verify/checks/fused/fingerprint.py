@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, cast
 
-from torch import Tensor
-
 from gelu_verify.checks.case import Outcome
 from gelu_verify.checks.fused import arithmetic_probes
 from gelu_verify.checks.fused.arithmetic_probes import Reading
@@ -33,6 +31,8 @@ _NAME = "fingerprint"
 #: Around the tiles of K that kernels use, and a length that is no multiple of any.
 _LADDER = (1, 31, 32, 33, 64, 512, 513, 1024, 4096)
 _QUICK_LADDER = (1, 33, 513)
+#: In an interpreter a sum of 4096 takes minutes.
+_SIMULATED_LADDER = (1, 31, 32, 33, 64, 512, 513)
 #: Fewest and most bits counted where a format of so many is meant: truncation and the place of the
 #: terms cost or give some. Hopper's tensor cores keep 14 for FP8, which is none of these.
 _MEANT: dict[str, tuple[int, int]] = {
@@ -57,15 +57,10 @@ def run(case: FusedCase) -> Outcome:
     if not isinstance(operator, Multiplies):
         message = f"{operator.name} has no arguments that make it one product of matrices"
         return Outcome([case.finding(_NAME, FindingStatus.SKIPPED, message)])
-
-    def multiply(left: Tensor, right: Tensor) -> Tensor:
-        s = case.subject
-        parts = (part.to(s.dtype).to(s.device) for part in (left, right))
-        return case.call(operator.product(*parts)).detach().cpu().double()
-
+    multiply = arithmetic_probes.through(case, operator)
     outcome = Outcome()
     readings = []
-    for k in _QUICK_LADDER if case.job.depth == "quick" else _LADDER:
+    for k in _ladder(case):
         try:
             readings.append(arithmetic_probes.read(multiply, case.subject.fmt, k))
         except KernelFailure as error:
@@ -81,6 +76,12 @@ def run(case: FusedCase) -> Outcome:
     outcome.fields["fingerprint"] = record
     outcome.findings.append(case.finding(_NAME, *_verdict(case, record, readings)))
     return outcome
+
+
+def _ladder(case: FusedCase) -> tuple[int, ...]:
+    if case.job.depth == "quick":
+        return _QUICK_LADDER
+    return _SIMULATED_LADDER if case.subject.simulated else _LADDER
 
 
 def fingerprint(readings: list[Reading], fmt: Format) -> Fingerprint:

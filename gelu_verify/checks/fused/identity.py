@@ -7,16 +7,15 @@ inf·0 is NaN, so only finite x are tried and the sign of a zero is free.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
-from gelu_verify import operators
-from gelu_verify.bounds import Arithmetic
+from gelu_verify import formats, operators
 from gelu_verify.checks import accuracy, formula, invariants, saturation, special_values
 from gelu_verify.checks.case import Case, Outcome
+from gelu_verify.checks.fused import arithmetic_probes
 from gelu_verify.checks.fused.case import FusedCase
 from gelu_verify.contracts import ZeroSign
 from gelu_verify.formats import Format, tensors
@@ -24,9 +23,13 @@ from gelu_verify.inputs import hard_cases, sweep
 from gelu_verify.inputs.special import special_bits
 from gelu_verify.job import reproduce
 from gelu_verify.kernels.subject import KernelFailure, Subject, is_refusal
+from gelu_verify.operators.fused import Multiplies
 from gelu_verify.records import Finding, FindingStatus
 
 _NAME = "identity"
+#: Length of the sums that x passes through, as in most calls here.
+_WIDTH = 256
+_FEWEST_BITS = 7
 _CHECKS = {
     "accuracy": accuracy.run,
     "formula": formula.run,
@@ -73,6 +76,8 @@ def run(case: FusedCase) -> Outcome:
         if name != "saturation":  # it only reports, and its record says it all
             outcome.findings += [_renamed(case, name, finding) for finding in found.findings]
     message = "not judged through a sum: the sign of zero, infinities, NaN"
+    if activation.input_bits:
+        message += f"; only inputs of {activation.input_bits} bits, which is what products keep"
     outcome.findings.append(case.finding(_NAME, FindingStatus.NOTED, message))
     return outcome
 
@@ -84,32 +89,43 @@ def _elementwise(case: FusedCase) -> Case:
     job = case.job.model_copy(update={"operator": "gelu", "contract": contract})
     operator = operators.get("gelu")
     activation = _Activation(s.name, s.formula, s.fmt, s.device, s.function, operator, fused=case)
-    points = _finite(s.fmt, case.job.seed, _input_bits(case.arithmetic))
-    return Case(job, activation, points, _input_bits(case.arithmetic))
+    bits, reach = _kept(case)
+    return Case(job, activation, _finite(s.fmt, case.job.seed, bits, reach), bits)
 
 
 def _specials(activation: Case) -> Case:
-    """Return the case on the special inputs alone that are finite and that products hold."""
+    """Return the case on the special inputs alone that the sweep has."""
     fmt = activation.subject.fmt
-    patterns = special_bits(fmt)
-    values = tensors.from_patterns(patterns, fmt)
-    kept = torch.isfinite(values)
-    if activation.input_bits:
-        kept &= _rounded(values, activation.input_bits) == values
-    finite = tuple((p,) for p, use in zip(patterns, kept.tolist(), strict=True) if use)
-    job = activation.job.model_copy(update={"replay": finite})
+    swept = tensors.to_bits(activation.sweep.x, fmt)
+    values = tensors.from_patterns(special_bits(fmt), fmt)
+    kept = torch.isin(tensors.to_bits(values, fmt), swept).tolist()
+    patterns = tuple((p,) for p, use in zip(special_bits(fmt), kept, strict=True) if use)
+    job = activation.job.model_copy(update={"replay": patterns})
     return Case(job, activation.subject, activation.sweep)
 
 
-def _input_bits(arithmetic: Arithmetic) -> int | None:
-    """Return how many bits of x products are declared to keep, None if all."""
-    return round(-math.log2(arithmetic.input_unit)) if arithmetic.input_unit else None
+def _kept(case: FusedCase) -> tuple[int | None, bool]:
+    """Return how many bits of x reach the activation, None if all; and whether 2^20 does.
+
+    Counted, not taken from what is declared: that products are narrow is the fingerprint's matter,
+    and must not hide what the activation does.
+    """
+    operator, fmt = case.operator, case.subject.fmt
+    if not isinstance(operator, Multiplies):
+        return None, True
+    multiply = arithmetic_probes.through(case, operator)
+    bits = arithmetic_probes.input_bits(multiply, fmt, _WIDTH)
+    if bits < _FEWEST_BITS:
+        return None, True  # no arithmetic is that narrow: the activation itself is wrong
+    far = arithmetic_probes.reaches_far(multiply, fmt, _WIDTH)
+    return (bits if bits < fmt.precision else None), far
 
 
-def _finite(fmt: Format, seed: int, input_bits: int | None) -> sweep.Sweep:
-    """Return every finite x of a 16-bit format, else the quick sweep, that products hold exactly.
+def _finite(fmt: Format, seed: int, input_bits: int | None, far: bool) -> sweep.Sweep:
+    """Return every finite x of a 16-bit format, else the quick sweep, as they reach the activation.
 
-    The quick one is dense enough here: routes and lanes are the elementwise kernels' matter.
+    far: whether x beyond what fp16 holds do. The quick sweep is dense enough here: routes and lanes
+    are the elementwise kernels' matter.
     """
     hard = hard_cases.patterns("gelu", fmt)
     full = sweep.build(fmt, ("x",), sweep.Depth.QUICK, seed, hard)
@@ -119,9 +135,19 @@ def _finite(fmt: Format, seed: int, input_bits: int | None) -> sweep.Sweep:
         x = _rounded(x, input_bits)
         bits = tensors.to_bits(x, fmt)
         new = torch.cat([bits[1:] != bits[:-1], bits.new_ones(1, dtype=torch.bool)])
-        x = x[new & torch.isfinite(x)]
-    name = "every finite value" if full.exhaustive else full.name
+        # Among subnormals a narrow format holds fewer bits.
+        normal = (x == 0) | (x.abs() >= fmt.smallest_normal)
+        x = x[new & normal & torch.isfinite(x)]
+    if not far:
+        x = x[_within_fp16(x)]
+    name = "every finite value" if full.exhaustive and far else full.name
     return sweep.Sweep(f"{name}, identity", fmt, (x,), exhaustive=False, seed=seed)
+
+
+def _within_fp16(x: Tensor) -> Tensor:
+    """Return which x are zero or in the range of fp16's normal numbers."""
+    fp16, size = formats.get("fp16"), x.double().abs()
+    return (size == 0) | ((size >= fp16.smallest_normal) & (size <= fp16.largest))
 
 
 def _rounded(x: Tensor, bits: int) -> Tensor:
