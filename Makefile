@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CODE := gelu_verify reference_kernels tests
 
-.PHONY: help venv verify test lint format schema bench clean
+.PHONY: help venv verify test lint format schema bench release-check clean
 
 help: ## Show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
 
 venv: $(STAMP) ## Create .venv with the command installed
 
@@ -42,6 +42,9 @@ schema: venv ## Write the JSON schema of results.json
 
 bench: venv ## Print the figures of the speed benchmarks
 	$(BIN)/python -m benchmarks.check_speed
+
+release-check: venv ## Fail if the reference's source has no certificate of its own
+	$(BIN)/python -m gelu_verify.reference.certificate check
 
 clean: ## Remove what the targets made
 	rm -rf $(VENV) reports/latest .pytest_cache .mypy_cache .ruff_cache *.egg-info

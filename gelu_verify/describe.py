@@ -6,9 +6,8 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import torch
 
-from gelu_verify.formats import Format, tensors
+from gelu_verify.formats import Format
 from gelu_verify.measure.summary import Sample
 from gelu_verify.operators import Operator
 from gelu_verify.records import Point
@@ -64,8 +63,3 @@ def point(sample: Sample, operator: Operator, formula: str, fmt: Format) -> Poin
 def exact_value(numbers: list[float], operator: Operator, formula: str) -> Any:
     """Return the exact value at Python floats, as an mpmath number."""
     return operator.exact_at(numbers, formula)
-
-
-def pattern_text(actual: torch.Tensor, fmt: Format) -> str:
-    """Return the decimal of a one-element tensor, all NaNs alike."""
-    return value(fmt.decode(int(tensors.to_bits(actual, fmt)) & ((1 << fmt.bits) - 1)), fmt)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -13,8 +14,9 @@ from gelu_verify.contracts import Contract
 from gelu_verify.errors import UsageError, unknown_name
 from gelu_verify.kernels import registry
 from gelu_verify.kernels.spec import KernelSpec
+from gelu_verify.operators import fused, require_formula
 from gelu_verify.operators import get as get_operator
-from gelu_verify.operators import require_formula
+from gelu_verify.operators import require as require_operator
 from gelu_verify.records import KernelResult, Status
 
 DEVICES = ("cpu", "cuda")
@@ -42,6 +44,14 @@ class Job(BaseModel):
     replay: tuple[tuple[int, ...], ...] = Field(
         (), description="input patterns to run instead of the sweep, one per argument each"
     )
+    cases: tuple[str, ...] = Field(
+        (), description="cases of a fused operator to run instead of its list"
+    )
+
+    @property
+    def is_fused(self) -> bool:
+        """Whether the operator is judged by a derived bound (too)."""
+        return self.operator in fused.NAMES
 
 
 def plan(
@@ -55,6 +65,7 @@ def plan(
     depth: str = "standard",
     seed: int = 0,
     replay: tuple[str, ...] = (),
+    cases: tuple[str, ...] = (),
 ) -> list[Job]:
     """Return the jobs of one kernel: each format, forward, and backward through autograd.
 
@@ -63,7 +74,7 @@ def plan(
     Raises :class:`UsageError` for any name that is not known.
     """
     spec = registry.find(kernel) if isinstance(kernel, str) else kernel
-    chosen = get_operator(operator or spec.operator).name
+    chosen = require_operator(operator or spec.operator)
     function = require_formula(formula or spec.formula)
     promise = contracts.get(contract or spec.contract)
     wanted = (name.strip() for name in format_names or spec.formats)
@@ -79,6 +90,10 @@ def plan(
             "sweep: got exhaustive for fp64, expected a format of at most 32 bits. "
             "Use standard, or gelu-verify hunt."
         )
+    if cases and chosen not in fused.NAMES:
+        raise UsageError(
+            f"case: got {cases[0]!r} for {chosen}, expected a fused operator. Use --input."
+        )
     jobs = []
     for name in names:
         job = Job(
@@ -90,6 +105,7 @@ def plan(
             device=device,
             depth="standard" if name == "fp64" and depth == "exhaustive" else depth,
             seed=seed,
+            cases=cases,
         )
         jobs.append(job)
         if chosen == "gelu":
@@ -108,23 +124,28 @@ def _replaying(job: Job, replay: tuple[str, ...]) -> Job:
     return job.model_copy(update={"replay": patterns})
 
 
+def identity(job: Job) -> dict[str, Any]:
+    """Return the fields of a result that say what it is of."""
+    return {
+        "name": job.spec.name,
+        "target": job.spec.target,
+        "operator": job.operator,
+        "via": job.via,
+        "formula": job.formula,
+        "format": job.format,
+        "device": job.device,
+    }
+
+
 def blank(job: Job) -> KernelResult:
     """Return the result of a job before anything is known: crashed until proven otherwise."""
-    return KernelResult(
-        name=job.spec.name,
-        target=job.spec.target,
-        operator=job.operator,
-        via=job.via,
-        formula=job.formula,
-        format=job.format,
-        device=job.device,
-        status=Status.CRASHED,
-        contract=job.contract.name,
-    )
+    return KernelResult(**identity(job), status=Status.CRASHED, contract=job.contract.name)
 
 
-def reproduce(job: Job, inputs: Sequence[Sequence[str]] = ()) -> str | None:
-    """Return the command line that runs a job again, on inputs alone if there are any.
+def reproduce(
+    job: Job, inputs: Sequence[Sequence[str]] = (), cases: Sequence[str] = ()
+) -> str | None:
+    """Return the command line that runs a job again, on inputs or cases alone if there are any.
 
     inputs: bit patterns, one for each argument. None for a function that no name leads to.
     """
@@ -142,4 +163,6 @@ def reproduce(job: Job, inputs: Sequence[Sequence[str]] = ()) -> str | None:
         parts += ["--seed", str(job.seed)]
     for patterns in inputs:
         parts += ["--input", ",".join(patterns)]
+    for case in cases:
+        parts += ["--case", case]
     return shlex.join(parts)

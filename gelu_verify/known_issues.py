@@ -18,7 +18,7 @@ def apply_known_issues(findings: tuple[Finding, ...], job: Job) -> tuple[Finding
     whole = not job.replay and job.depth != "quick"
     changed = list(findings)
     for issue in job.spec.known_issues:
-        if not issue.applies(job.operator, job.format, job.device.split(":")[0]):
+        if not issue.applies(job.operator, job.format, job.device.split(":")[0], job.depth):
             continue
         failed = [
             i

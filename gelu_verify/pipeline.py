@@ -13,12 +13,15 @@ from typing import Any
 import torch
 
 from gelu_verify import checks, formats, operators
+from gelu_verify.checks import fused as checks_fused
 from gelu_verify.checks.case import Case, Outcome
+from gelu_verify.checks.fused import FusedCase
 from gelu_verify.errors import UnavailableError
 from gelu_verify.inputs import hard_cases, sweep
 from gelu_verify.job import Job, blank
 from gelu_verify.kernels import canary, loading
 from gelu_verify.kernels.subject import (
+    Callee,
     KernelFailure,
     ResultFault,
     Subject,
@@ -50,13 +53,12 @@ def check(
         return unavailable(result, str(error))
     if subject is None:
         return None
-    case = Case(job, subject, _sweep(job))
     findings: list[Finding] = []
     fields: dict[str, Any] = {}
-    for name in checks.REPLAYED if job.replay else checks.CHECKS:
+    for name, case, run in _checks(job, subject):
         progress(name, _with(result, subject, findings, fields, started))
         try:
-            outcome = checks.CHECKS[name](case)
+            outcome = run(case)
         except KernelFailure as error:
             return _stopped(_with(result, subject, findings, fields, started), case, name, error)
         findings += outcome.findings
@@ -65,13 +67,27 @@ def check(
     return _concluded(_with(result, subject, findings, fields, started), job)
 
 
+def _checks(job: Job, subject: Callee) -> list[tuple[str, Any, Callable[[Any], Outcome]]]:
+    """Return name, case and function of every check that a job has."""
+    found: list[tuple[str, Any, Callable[[Any], Outcome]]] = []
+    if isinstance(subject, Subject) and not job.cases:
+        case = Case(job, subject, _sweep(job))
+        names = checks.REPLAYED if job.replay else tuple(checks.CHECKS)
+        found += [(name, case, checks.CHECKS[name]) for name in names]
+    if job.is_fused and not job.replay:
+        of_fused = FusedCase(job, subject)
+        names = checks_fused.REPLAYED if job.cases else tuple(checks_fused.CHECKS)
+        found += [(name, of_fused, checks_fused.CHECKS[name]) for name in names]
+    return found
+
+
 def unavailable(result: KernelResult, reason: str) -> KernelResult:
     """Return a result that says why nothing could be checked."""
     finding = Finding(check="loading", status=FindingStatus.SKIPPED, message=reason)
     return result.model_copy(update={"status": Status.UNAVAILABLE, "findings": (finding,)})
 
 
-def prepared(job: Job, function: Callable[..., Any] | None) -> Subject | None:
+def prepared(job: Job, function: Callable[..., Any] | None) -> Callee | None:
     """Return the kernel of a job, ready to be called; None for a backward that it does not have.
 
     Raises UnavailableError where the device is not there or not declared.
@@ -91,15 +107,15 @@ def prepared(job: Job, function: Callable[..., Any] | None) -> Subject | None:
             f"device: got {job.device}, kernel {job.spec.name} declares "
             f"{', '.join(job.spec.devices)}."
         )
-    operator = operators.get(job.operator)
-    called_as = operators.get("gelu") if job.via else operator
+    arguments = operators.arguments("gelu" if job.via else job.operator)
     if function is None:
-        function = loading.load(job.spec, called_as.arguments)
+        function = loading.load(job.spec, arguments)
     else:
-        loading.require_signature(function, job.spec.name, called_as.arguments)
-    subject = Subject(
-        job.spec.name, operator, job.formula, formats.get(job.format), device, function, job.via
-    )
+        loading.require_signature(function, job.spec.name, arguments)
+    declared = (job.spec.name, job.formula, formats.get(job.format), device, function)
+    if job.operator not in operators.OPERATORS:
+        return Callee(*declared)
+    subject = Subject(*declared, operators.get(job.operator), job.via)
     if job.via:
         if not differentiable(subject):
             return None
@@ -116,7 +132,7 @@ def _sweep(job: Job) -> sweep.Sweep:
     return sweep.build(fmt, arguments, sweep.Depth(job.depth), job.seed, hard)
 
 
-def _canaries(case: Case) -> Outcome:
+def _canaries(case: Case | FusedCase) -> Outcome:
     """Say whether the interpreter a kernel ran in can be believed."""
     if not case.subject.simulated:
         return Outcome()
@@ -130,7 +146,7 @@ def _canaries(case: Case) -> Outcome:
 
 def _with(
     result: KernelResult,
-    subject: Subject,
+    subject: Callee,
     findings: list[Finding],
     fields: dict[str, Any],
     started: float,
@@ -146,7 +162,9 @@ def _with(
     )
 
 
-def _stopped(result: KernelResult, case: Case, check: str, error: KernelFailure) -> KernelResult:
+def _stopped(
+    result: KernelResult, case: Case | FusedCase, check: str, error: KernelFailure
+) -> KernelResult:
     """Return the result of a kernel that raised: unavailable if it declined, else crashed."""
     if result.accuracy is None and declines_format(error):
         return unavailable(result, f"the kernel does not take {case.subject.fmt.name}: {error}")

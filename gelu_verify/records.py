@@ -115,6 +115,35 @@ class Reversals(Record):
     worst: Point | None = Field(description="its error is the size of the step back, in ULP")
 
 
+class Certification(StrEnum):
+    """What proves the exact values that a measurement was compared with."""
+
+    CERTIFIED = "certified"
+    PARTLY = "partly_certified"
+    ANALYSIS = "analysis_only"
+    UNCERTIFIED = "uncertified"
+    ORACLE = "oracle"
+
+
+class ReferenceCertificate(Record):
+    """Whether the certificate of the fast reference holds for the exact values of a measurement."""
+
+    level: Certification = Field(
+        description="certified: every fp32 input was compared with Arb, for this source, torch and "
+        "instruction set; partly_certified: zones are missing, or another torch's exp was used; "
+        "analysis_only: evaluated on a GPU; uncertified: the source changed, or there is no sound "
+        "certificate; oracle: the values came from mpmath"
+    )
+    reason: str = Field(description="one line that says why")
+    bound_ulp: float = Field(0.0, description="the reference's bound in ULP of the format")
+    max_error_units: float | None = Field(
+        None, description="largest certified error of the function, relative, in units of 2^-53"
+    )
+    source_hash: str | None = Field(
+        None, description="SHA-256 of the reference's source as it ran, comments left out"
+    )
+
+
 class Accuracy(Record):
     """How far the kernel is from the exact values, over one sweep."""
 
@@ -140,6 +169,9 @@ class Accuracy(Record):
     classes: tuple[ClassCount, ...]
     allowances: tuple[AllowanceUse, ...]
     reference: str = Field(description="where the exact values come from, with their bound")
+    certificate: ReferenceCertificate | None = Field(
+        None, description="what proves the exact values; None in records older than the field"
+    )
     binades: tuple[BinadeMaximum, ...] = Field((), description="from an exhaustive sweep of fp32")
     reversals: Reversals | None = Field(None, description="from an exhaustive sweep of fp32")
     nan_inputs: int = 0
@@ -190,6 +222,56 @@ class Tightest(Record):
     cancellation: float | None = Field(description="largest error in units of |x|·u beyond 4 ULP")
 
 
+class FusedPoint(Record):
+    """One element of a fused operator's result."""
+
+    case: str
+    index: tuple[int, ...]
+    exact: str
+    actual: str
+    actual_bits: str
+    error: float = Field(description="absolute")
+    bound: float = Field(description="how far the derived bound lets it be, absolute")
+    ratio: float = Field(description="error over bound")
+    terms: dict[str, float] = Field(description="the bound by source of error, absolute")
+
+
+class CaseAccuracy(Record):
+    """One case of a fused operator: shapes, values, layout and seed in a line."""
+
+    case: str
+    elements: int
+    open: int = Field(description="elements of which no distance is promised, judged by kind")
+    broken: int
+    informative: int = Field(description="elements whose bound is smaller than their value")
+    max_ratio: float
+
+
+class BoundAccuracy(Record):
+    """Errors of a fused operator over their derived bounds, over all cases."""
+
+    cases: Annotated[int, Field(gt=0)]
+    elements: Annotated[int, Field(gt=0)]
+    open: int
+    broken: int
+    informative: int
+    max_ratio: float = Field(description="above 1 the bound is broken")
+    quantiles: dict[str, float] = Field(description="upper bounds of the ratio: 0.5 to 0.999")
+    worst: FusedPoint | None
+    dominant: dict[str, float] = Field(
+        description="source of error to the share of elements whose bound it dominates"
+    )
+    arithmetic: str = Field(description="what the bound assumes, in a sentence")
+    by_case: tuple[CaseAccuracy, ...]
+
+
+class GradientAccuracy(Record):
+    """The gradient for one argument."""
+
+    argument: str
+    bound: BoundAccuracy
+
+
 class KernelResult(Record):
     """Everything learnt about one kernel, operator, formula and format on one device."""
 
@@ -204,6 +286,8 @@ class KernelResult(Record):
     status: Status
     contract: str
     accuracy: Accuracy | None = None
+    bound: BoundAccuracy | None = Field(None, description="of a fused operator")
+    gradients: tuple[GradientAccuracy, ...] = Field((), description="of a fused operator")
     formula_found: FormulaFound | None = None
     saturation: Saturation | None = None
     special_values: tuple[SpecialValue, ...] = ()
@@ -214,7 +298,8 @@ class KernelResult(Record):
 
     @model_validator(mode="after")
     def _passing_needs_evidence(self) -> KernelResult:
-        if self.status.holds and self.accuracy is None and not self.special_values:
+        evidence = (self.accuracy, self.bound, self.special_values)
+        if self.status.holds and not any(evidence):
             raise ValueError("a result that holds needs figures of at least one input")
         return self
 

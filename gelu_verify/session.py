@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gelu_verify import provenance
-from gelu_verify.campaign import checked, shard
+from gelu_verify.campaign import checked, executors, shard
 from gelu_verify.campaign import run as campaigns
 from gelu_verify.campaign.run import Plan
 from gelu_verify.job import Job
@@ -23,6 +23,8 @@ from gelu_verify.records import KernelResult, Results
 OnPatterns = Callable[[int, int, int], None]
 
 _PLAN = Plan()
+#: Bytes that a worker of a sweep may hold, however many there are; torch alone takes 0.4 GiB.
+_LEAST_SHARE = 2 << 30
 
 
 def _ignore(index: int, done: int, total: int) -> None:
@@ -39,7 +41,11 @@ def run(
     """Run jobs in child processes, one a kernel, and return all results.
 
     plan: how a campaign runs, for jobs that ask for every input of fp32.
+    Raises :class:`gelu_verify.ledger.LedgerRefused` before anything runs.
     """
+    plans = {i: _own(job, plan, limits) for i, job in enumerate(jobs) if checked.is_swept(job)}
+    for index, own in plans.items():
+        campaigns.require_ledger(jobs[index], own)
     results: list[KernelResult] = []
     runtime: dict[str, Any] = {}
 
@@ -59,8 +65,7 @@ def run(
         def alone(job: Job, first: int = first) -> KernelResult | None:
             return next(iter(in_child([job], first)), None)
 
-        own = replace(plan, ledger=_ledger_of(job, plan))
-        campaign = partial(campaigns.run, job, own, partial(on_patterns, first))
+        campaign = partial(campaigns.run, job, plans[first], partial(on_patterns, first))
         done = checked.check(job, alone, campaign)
         results += [done] if done else []
     return Results(environment=provenance.environment(runtime), kernels=tuple(results))
@@ -70,6 +75,13 @@ def _child(numbered: tuple[int, Job]) -> tuple[str, str, int | None]:
     """Return what tells apart the jobs of one child: a job for a campaign is alone in its own."""
     index, job = numbered
     return job.spec.name, job.device, index if checked.is_swept(job) else None
+
+
+def _own(job: Job, plan: Plan, limits: Limits) -> Plan:
+    """Return the plan of one job: its ledger, and each worker's share of the memory."""
+    workers = plan.workers or executors.worker_count(job.device)
+    share = min(limits.memory, max(limits.memory // workers, _LEAST_SHARE))
+    return replace(plan, ledger=_ledger_of(job, plan), memory=share)
 
 
 def _ledger_of(job: Job, plan: Plan) -> Path | None:

@@ -1,10 +1,14 @@
 """Small records built by hand."""
 
 from gelu_verify.records import (
+    Accuracy,
+    Certification,
     Environment,
     Finding,
     FindingStatus,
     KernelResult,
+    Point,
+    ReferenceCertificate,
     Results,
     SpecialValue,
     Status,
@@ -23,6 +27,19 @@ def environment(**more):
         "libraries": {"torch": "2.11"},
     }
     return Environment(**fields | more)
+
+
+def accuracy(level, reason="why"):
+    """Figures of one input, with a certificate of this level; none at all for None."""
+    point = Point(inputs={"x": "1"}, bits={"x": "0x1"}, exact="1", actual="1", actual_bits="0x1",
+                  error_ulp=0.0)  # fmt: skip
+    proof = ReferenceCertificate(level=Certification(level), reason=reason) if level else None
+    return Accuracy(
+        sweep="quick", exhaustive=False, seed=0, inputs_digest="0", inputs=1, finite_inputs=1,
+        count=1, max_error_ulp=0.0, worst_input="1", worst=point, mean_error_ulp=0.0,
+        rms_error_ulp=0.0, quantiles={}, histogram={}, regions=(), classes=(), allowances=(),
+        reference="r", certificate=proof,
+    )  # fmt: skip
 
 
 def finding(check, status, message, **more):

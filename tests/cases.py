@@ -43,7 +43,7 @@ def case(function: Callable[..., Any], name: str = "bf16", **options: Any) -> Ca
     fmt = formats.get(name)
     operator = operators.get(task.operator)
     called = through_autograd(function) if task.via else function
-    subject = Subject("f", operator, task.formula, fmt, torch.device("cpu"), called, task.via)
+    subject = Subject("f", task.formula, fmt, torch.device("cpu"), called, operator, task.via)
     if task.replay:
         return Case(
             task, subject, sweep.replay(fmt, task.replay, operators.place(operator.arguments))

@@ -1,8 +1,12 @@
 """Known issues: declared faults are excused; gone ones, and everything else, are not."""
 
+from importlib import metadata
+
 import pytest
 import torch
+from pydantic import ValidationError
 
+from gelu_verify.kernels.registry import registered
 from gelu_verify.kernels.spec import KernelSpec, KnownIssue
 from gelu_verify.known_issues import apply_known_issues
 from gelu_verify.records import Finding, FindingStatus
@@ -47,6 +51,7 @@ def test_run_fails_when_a_declared_fault_no_longer_shows():
         {"devices": ("cuda",)},
         {"operator": "gelu_backward"},
         {"package": "no-such-package-xyz"},
+        {"sweeps": ("exhaustive",)},
     ],
 )
 @pytest.mark.parametrize("status", [FAILED, PASSED])
@@ -65,6 +70,51 @@ def test_other_inputs_are_not_excused_when_one_is_declared():
     assert found.status is KNOWN
     kept, added = _apply(_finding(FAILED, shown="x = nan (0x7FC0)"), inputs=("inf",))
     assert (kept.status, added.status) == (FAILED, FAILED)
+
+
+def test_fault_that_only_an_exhaustive_sweep_sees_is_excused_and_missed_there_alone():
+    declared = {"sweeps": ("exhaustive",)}
+    every = {"depth": "exhaustive"}
+    assert _apply(_finding(FAILED), every, **declared)[0].status is KNOWN
+    kept, added = _apply(_finding(PASSED), every, **declared)
+    assert (kept.status, added.status) == (PASSED, FAILED)
+    assert "no longer shows" in added.message
+    # The command that shows it again runs its input alone: there is nothing to be missed.
+    replayed = every | {"replay": ((0x3F80,),)}
+    assert _apply(_finding(FAILED), replayed, **declared)[0].status is KNOWN
+    assert _apply(_finding(PASSED), replayed, **declared) == (_finding(PASSED),)
+
+
+def test_sweep_is_refused_when_there_is_none_of_that_name():
+    with pytest.raises(ValidationError, match="sweeps"):
+        _apply(_finding(FAILED), sweeps=("exhausting",))
+
+
+@pytest.mark.parametrize(
+    ("name", "check", "shown", "device", "torch_version", "capability"),
+    [
+        ("torch-erf", "invariants", "x = -0.3387873 (0xBEAD7587)", "cpu", "2.13.0+cpu", "AVX2"),
+        ("torch-tanh", "accuracy", "x = -1.1881007 (0xBF9813AF)", "cuda", "2.11.0", "AVX512"),
+    ],
+)
+def test_what_the_committed_exhaustive_records_show_is_declared_for_where_it_was_seen(
+    name, check, shown, device, torch_version, capability, monkeypatch
+):
+    monkeypatch.setattr(metadata, "version", lambda _: torch_version)
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
+
+    def status(depth="exhaustive", on=device, fmt="fp32"):
+        task = job(fmt, spec=registered()[name], formula=registered()[name].formula,
+                   depth=depth, device=on, replay=((0xBF800000,),))  # fmt: skip
+        (found,) = apply_known_issues((_finding(FAILED, check, shown),), task)
+        return found.status
+
+    assert status() is KNOWN
+    assert status(depth="standard") is FAILED
+    assert status(fmt="fp64") is FAILED
+    assert status(on="cuda" if device == "cpu" else "cpu") is FAILED
+    monkeypatch.setattr(metadata, "version", lambda _: "2.12.0")
+    assert status() is FAILED
 
 
 @pytest.mark.parametrize("options", [{"contract": "faithful"}, {"formula": "tanh"}])

@@ -8,8 +8,10 @@ import signal
 import sys
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
+
+import psutil
 
 from gelu_verify.errors import UnavailableError, UsageError
 from gelu_verify.kernels.orphans import leave_with_parent
@@ -57,6 +59,15 @@ def local(workers: int, device: str) -> Iterator[Executor]:
         for process in list((pool._processes or {}).values()):
             process.kill()
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def largest(pool: Executor) -> int:
+    """Return the bytes that the largest process of a local pool holds resident; 0 for a cluster."""
+    resident = 0
+    for pid in list(getattr(pool, "_processes", None) or ()):
+        with suppress(psutil.Error):  # it has just ended
+            resident = max(resident, psutil.Process(pid).memory_info().rss)
+    return resident
 
 
 def _prepare(environment: dict[str, str]) -> None:

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import os
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import gelu_verify
-from gelu_verify.campaign import executors, shard
-from gelu_verify.campaign.ledger import Ledger, key_digest
+from gelu_verify.campaign import executors, key, shard
 from gelu_verify.errors import GeluVerifyError
 from gelu_verify.job import Job
 from gelu_verify.kernels.failure import KernelFailure
-from gelu_verify.reference.certificate.source import source_hash
+from gelu_verify.ledger import Ledger, key_digest
 
 PATTERNS = 1 << 32
 #: Patterns a shard by default: a lost one costs little, and the ledger costs nothing.
 _SHARD = {"cpu": 1 << 25, "cuda": 1 << 29}
 _ATTEMPTS = 2
+_POLL_SECONDS = 0.1
+_GIB = 1 << 30
 
 #: Called with the patterns done and the patterns in all.
 OnShard = Callable[[int, int], None]
@@ -56,6 +53,7 @@ class Plan:
     scheduler: address of a Dask scheduler; None for processes of this machine.
     workers: processes of this machine; None for one a core, or one for a GPU.
     seconds: a campaign of which no shard gives an answer for so long is taken to hang.
+    memory: bytes a process of this machine may hold resident.
     first, patterns: which of fp32; fewer than all only for tests.
     shard: patterns a shard, a power of two; None for what suits the device.
     """
@@ -64,6 +62,7 @@ class Plan:
     scheduler: str | None = None
     workers: int | None = None
     seconds: float = 600.0
+    memory: int = 16 * _GIB
     first: int = 0
     patterns: int = PATTERNS
     shard: int | None = None
@@ -84,8 +83,8 @@ def run(job: Job, plan: Plan, on_shard: OnShard) -> str:
     from gelu_verify.exhaustive import transport
     from gelu_verify.exhaustive.census import Census
 
-    key = campaign_key(job, plan)
-    ledger = Ledger(plan.ledger or _default_path(key), key)
+    found = campaign_key(job, plan)
+    ledger = Ledger(plan.ledger or _default_path(found), found)
     shards = plan.shards(job.device)
     try:
         _finish(job, plan, ledger, shards, on_shard)
@@ -106,6 +105,14 @@ def run(job: Job, plan: Plan, on_shard: OnShard) -> str:
             f"Delete {ledger.path} and run again."
         )
     return transport.dumps(census)
+
+
+def require_ledger(job: Job, plan: Plan) -> None:
+    """Raise LedgerRefused now, not after the quick check, if ``run`` would refuse its ledger."""
+    found = campaign_key(job, plan)
+    path = plan.ledger or _default_path(found)
+    if path.exists() or (plan.ledger and not path.parent.is_dir()):
+        Ledger(path, found).close()
 
 
 def run_here(job: Job, function: Callable[..., Any], plan: Plan, on_shard: OnShard) -> str:
@@ -130,55 +137,13 @@ def run_here(job: Job, function: Callable[..., Any], plan: Plan, on_shard: OnSha
 
 def campaign_key(job: Job, plan: Plan) -> dict[str, str]:
     """Return all that a result depends on."""
-    return {
-        "gelu_verify": gelu_verify.__version__,
-        "kernel": job.spec.target,
-        "kernel source": _kernel_hash(job.spec.target),
-        "function": f"{job.operator}:{job.via or 'direct'}:{job.formula}",
-        "contract": hashlib.sha256(job.contract.model_dump_json().encode()).hexdigest()[:16],
-        "device": _device_name(job.device),
-        "libraries": ", ".join(f"{name} {_version(name)}" for name in ("torch", "triton")),
-        "sweep": f"fp32, {plan.patterns} patterns from {plan.first}, "
-        f"shards of {plan.shard_size(job.device)}",
-        "reference": source_hash(),
-    }
+    size = plan.shard_size(job.device)
+    return key.of(job, f"fp32, {plan.patterns} patterns from {plan.first}, shards of {size}")
 
 
-def _default_path(key: dict[str, str]) -> Path:
+def _default_path(found: dict[str, str]) -> Path:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "gelu_verify" / f"{key_digest(key)}.sqlite"
-
-
-def _kernel_hash(target: str) -> str:
-    """Return the hash of the folder or file a kernel is written in; "" for a torch operator."""
-    source = target.rpartition(":")[0]
-    if target.startswith("torch.ops."):
-        return ""
-    if Path(source).is_file():  # Python, or a library
-        files = [Path(source)]
-    else:
-        found = importlib.util.find_spec(source)
-        origin = Path(found.origin) if found and found.origin else Path(source)
-        files = sorted(origin.parent.glob("*.py")) if origin.name == "__init__.py" else [origin]
-    state = hashlib.sha256()
-    for file in files:
-        state.update(file.read_bytes() if file.is_file() else b"")
-    return state.hexdigest()[:16]
-
-
-def _device_name(device: str) -> str:
-    if not device.startswith("cuda"):
-        return "cpu"
-    import torch
-
-    return f"cuda {torch.cuda.get_device_name(torch.device(device))}"
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "absent"
+    return cache / "gelu_verify" / f"{key_digest(found)}.sqlite"
 
 
 def _executor(job: Job, plan: Plan) -> AbstractContextManager[Executor]:
@@ -238,7 +203,8 @@ def _run_pool(
     }
     heard = time.monotonic()
     while pending:
-        finished, _ = wait(list(pending), timeout=1.0, return_when=FIRST_COMPLETED)
+        finished, _ = wait(list(pending), timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
+        _require_memory(plan, pool)
         if not finished and time.monotonic() - heard > plan.seconds:
             raise TimeoutError
         for future in finished:
@@ -251,6 +217,15 @@ def _run_pool(
                 raise CampaignStopped(message) from None
             ledger.record(number, content)
             on_shard(_patterns(shards, ledger.done()), plan.patterns)
+
+
+def _require_memory(plan: Plan, pool: Executor) -> None:
+    resident = executors.largest(pool)
+    if resident > plan.memory:
+        raise CampaignStopped(
+            f"exhaustive sweep: memory: a worker grew to {resident / _GIB:.1f} GiB, "
+            f"limit {plan.memory / _GIB:.1f} GiB"
+        )
 
 
 def _patterns(shards: list[tuple[int, int]], done: set[int]) -> int:

@@ -6,6 +6,7 @@ import math
 
 import torch
 
+from gelu_verify import certification
 from gelu_verify.checks.case import Case, Outcome
 from gelu_verify.checks.evidence import Evidence, evidence
 from gelu_verify.errors import EmptySampleError
@@ -17,6 +18,7 @@ from gelu_verify.records import (
     AllowanceUse,
     ClassCount,
     FindingStatus,
+    ReferenceCertificate,
     RegionAccuracy,
 )
 from gelu_verify.report.numbers import figure
@@ -74,14 +76,12 @@ def as_record(case: Case, found: Evidence) -> Accuracy:
             "accuracy: got no finite result, expected at least one. Check what the kernel returns."
         )
     worst = case.point(total.worst)
-    # The reference may be off by its bound, which at most 2^p ULP of the format scale.
-    slack = case.elements.errors.bound * 2.0**case.subject.fmt.precision
     return Accuracy(
         **found.origin,
         inputs=summary.inputs,
         finite_inputs=summary.finite_inputs,
         count=total.count,
-        max_error_ulp=total.max_error_ulp + slack,
+        max_error_ulp=total.max_error_ulp + _bound_ulp(case),
         worst_input=", ".join(f"{worst.inputs[a]} ({worst.bits[a]})" for a in worst.inputs),
         worst=worst,
         mean_error_ulp=total.mean_error_ulp,
@@ -107,6 +107,7 @@ def as_record(case: Case, found: Evidence) -> Accuracy:
             if use.worst is not None
         ),
         reference=_reference(case),
+        certificate=_certificate(case),
     )
 
 
@@ -122,9 +123,21 @@ def _region(case: Case, name: str, part: RegionSummary) -> RegionAccuracy:
     )
 
 
+def _bound_ulp(case: Case) -> float:
+    """Return by how much the reference may be off: at most 2^p ULP of the format scale it."""
+    return case.elements.errors.bound * 2.0**case.subject.fmt.precision
+
+
+def _certificate(case: Case) -> ReferenceCertificate:
+    subject = case.subject
+    # The exact values of a sweep are evaluated on the CPU, those of a census beside the kernel.
+    on_gpu = case.census is not None and subject.device.type == "cuda"
+    derivative = subject.operator.derivative
+    return certification.of(subject.formula, derivative, _bound_ulp(case), on_gpu)
+
+
 def _reference(case: Case) -> str:
-    bound = case.elements.errors.bound
-    if bound == 0.0:
+    ulps = _bound_ulp(case)
+    if ulps == 0.0:
         return "mpmath, 200 bits"
-    ulps = bound * 2.0**case.subject.fmt.precision
     return f"float64 reference, within {ulps:.1e} ULP of the exact value"

@@ -9,27 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gelu_verify.cli import options
+
 if TYPE_CHECKING:
     from gelu_verify.campaign.run import Plan
     from gelu_verify.job import Job
 
-KERNEL_HELP = (
-    "A registered name (gelu-verify list), module:function, path/to/file.py:function, "
-    "path/to/lib.so:symbol (float*, float*, size_t), "
-    "or torch.ops.namespace.name."
-)
-
 
 def command(
     kernels: Annotated[
-        list[str] | None, typer.Argument(metavar="KERNEL...", help=KERNEL_HELP)
+        list[str] | None, typer.Argument(metavar="KERNEL...", help=options.KERNEL_HELP)
     ] = None,
-    operator: Annotated[
-        str | None, typer.Option(help="What it computes: gelu, gelu_backward, bias_gelu or geglu.")
-    ] = None,
-    formula: Annotated[
-        str | None, typer.Option(help="Which GELU it claims: erf, tanh or sigmoid. [default: erf]")
-    ] = None,
+    operator: options.Operator = None,
+    formula: options.Formula = None,
     format: Annotated[
         str | None,
         typer.Option(
@@ -37,14 +29,8 @@ def command(
             "[default: what it declares, else fp32,bf16,fp16]"
         ),
     ] = None,
-    contract: Annotated[
-        str | None,
-        typer.Option(
-            help="What it promises, strictest first: correctly_rounded, faithful, tail_accurate, "
-            "saturating, cancelling, approximation. [default: what it declares, else cancelling]"
-        ),
-    ] = None,
-    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
+    contract: options.Contract = None,
+    device: options.Device = "cpu",
     sweep: Annotated[
         str,
         typer.Option(
@@ -52,7 +38,7 @@ def command(
             "8 and 16 bits are always exhaustive."
         ),
     ] = "standard",
-    seed: Annotated[int, typer.Option(help="Seed of the sampled inputs.")] = 0,
+    seed: Annotated[int, options.seed("the sampled inputs")] = 0,
     input: Annotated[
         list[str] | None,
         typer.Option(
@@ -60,14 +46,19 @@ def command(
             "dy,x for gelu_backward, x,bias and gate,up likewise. May be repeated."
         ),
     ] = None,
+    case: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Run only this case of a fused operator instead of its list, as findings write "
+            "it (m=33,k=64,n=17,seed=3). May be repeated."
+        ),
+    ] = None,
     all_registered: Annotated[
         bool, typer.Option("--all", help="Check every registered kernel this machine can run.")
     ] = False,
     timeout: Annotated[
         float,
-        typer.Option(
-            min=0.1, help="Seconds the kernel may take in a single check before it is ended."
-        ),
+        options.timeout("the kernel may take in a single check before it is ended"),
     ] = 60.0,
     in_process: Annotated[
         bool,
@@ -91,14 +82,13 @@ def command(
             help="Dask scheduler whose workers run an exhaustive sweep (tcp://host:8786).",
         ),
     ] = None,
-    json: Annotated[
-        Path | None, typer.Option(help="Write the results to this file (- for stdout).")
-    ] = None,
-    markdown: Annotated[
-        Path | None, typer.Option(help="Write a summary in Markdown to this file (- for stdout).")
-    ] = None,
+    json: Annotated[Path | None, options.output("the results")] = None,
+    markdown: Annotated[Path | None, options.output("a summary in Markdown")] = None,
 ) -> None:
     """Check kernels: formula, accuracy, special values, saturation, invariants, routes.
+
+    Every result says what proves its exact values: certified, partly certified, analysis only (on a
+    GPU), uncertified, or the oracle itself.
 
     Example: gelu-verify check my_kernels.py:gelu --format bf16,fp32
     """
@@ -133,6 +123,7 @@ def command(
             depth=sweep,
             seed=seed,
             replay=tuple(input or ()),
+            cases=tuple(case or ()),
         )
     ]
     if not jobs:

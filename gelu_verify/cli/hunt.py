@@ -7,32 +7,23 @@ from typing import Annotated
 
 import typer
 
-KERNEL_HELP = (
-    "A registered name (gelu-verify list), module:function, path/to/file.py:function, "
-    "path/to/lib.so:symbol or torch.ops.namespace.name."
-)
+from gelu_verify.cli import options
 
 
 def command(
-    kernel: Annotated[str, typer.Argument(metavar="KERNEL", help=KERNEL_HELP)],
-    operator: Annotated[
-        str | None, typer.Option(help="What it computes: gelu, gelu_backward, bias_gelu or geglu.")
-    ] = None,
-    formula: Annotated[
-        str | None, typer.Option(help="Which GELU it claims: erf, tanh or sigmoid. [default: erf]")
-    ] = None,
+    kernel: Annotated[str, typer.Argument(metavar="KERNEL", help=options.KERNEL_HELP)],
+    operator: options.Operator = None,
+    formula: options.Formula = None,
     format: Annotated[
         str, typer.Option(help="fp64, fp32, bf16, fp16, fp8_e4m3fn or fp8_e5m2.")
     ] = "fp64",
     backward: Annotated[
         bool, typer.Option("--backward", help="Hunt the backward that autograd gives the kernel.")
     ] = False,
-    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
+    device: options.Device = "cpu",
     seconds: Annotated[float, typer.Option(min=0.1, help="How long to search.")] = 30.0,
-    timeout: Annotated[
-        float, typer.Option(min=0.1, help="Seconds without an answer after which it is ended.")
-    ] = 60.0,
-    seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
+    timeout: Annotated[float, options.timeout("without an answer after which it is ended")] = 60.0,
+    seed: Annotated[int, options.seed("the search")] = 0,
     save: Annotated[
         Path | None,
         typer.Option(
@@ -40,9 +31,7 @@ def command(
             "checks replay reports/hard_cases.jsonl of the current folder."
         ),
     ] = None,
-    json: Annotated[
-        Path | None, typer.Option(help="Write the result to this file (- for stdout).")
-    ] = None,
+    json: Annotated[Path | None, options.output("the result")] = None,
 ) -> None:
     """Search for the inputs with the largest errors, by region.
 

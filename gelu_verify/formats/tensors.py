@@ -6,7 +6,7 @@ Everything here is integer or exact float64 work; no conversion of torch's own i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import torch
 
@@ -72,12 +72,6 @@ def from_ordinals(order: torch.Tensor, fmt: Format) -> torch.Tensor:
     return from_bits(torch.where(order < 0, -order | sign, order), fmt)
 
 
-def all_bits(fmt: Format, chunk: int = 1 << 16) -> Iterator[torch.Tensor]:
-    """Yield every bit pattern of a format once, ascending, as int64 chunks."""
-    for start in range(0, 1 << fmt.bits, chunk):
-        yield torch.arange(start, min(start + chunk, 1 << fmt.bits), dtype=torch.int64)
-
-
 def binade(values: torch.Tensor, fmt: Format, inward: torch.Tensor | None = None) -> torch.Tensor:
     """Return ``max(floor(log2|y|), emin)`` (int64) of float64 values, for formats below fp64.
 
@@ -106,9 +100,10 @@ def round_float64(values: torch.Tensor, fmt: Format) -> torch.Tensor:
     return torch.copysign(rounded, values).to(dtype(fmt))
 
 
-def format_of(tensor_dtype: torch.dtype) -> Format | None:
-    """Return the format of a torch dtype, or None if it is not one of ours."""
-    for name, torch_name in _TORCH_NAMES.items():
-        if getattr(torch, torch_name, None) is tensor_dtype:
-            return FORMATS[name]
-    return None
+def format_of(tensor_dtype: torch.dtype) -> Format:
+    """Return the format of a torch dtype, one of ours."""
+    return next(
+        FORMATS[name]
+        for name, torch_name in _TORCH_NAMES.items()
+        if getattr(torch, torch_name, None) is tensor_dtype
+    )

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import IO, Any
 
 from gelu_verify import provenance
-from gelu_verify.hunt.records import HuntReport, HuntRequest, HuntResult, HuntStatus, blank
+from gelu_verify.hunt.records import HuntReport, HuntRequest, HuntResult, HuntStatus
 from gelu_verify.kernels import child as process
 from gelu_verify.kernels.isolation import WorkerError
 
@@ -33,7 +33,7 @@ def run(request: HuntRequest, silence: float, progress: Progress) -> HuntReport:
 def _listen(
     request: HuntRequest, silence: float, progress: Progress, stderr: IO[str]
 ) -> tuple[HuntResult, dict[str, Any]]:
-    known, allowed = blank(request), max(silence, _START_UP_SECONDS)
+    known, allowed = HuntResult.blank(request), max(silence, _START_UP_SECONDS)
     job = request.job
     child = process.spawn(_WORKER, request.model_dump(mode="json"), job.device, stderr)
     events: process.Events = queue.Queue()

@@ -6,8 +6,8 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from gelu_verify.job import Job
-from gelu_verify.records import Environment, Point, Record
+from gelu_verify.job import Job, identity
+from gelu_verify.records import Environment, Point, Record, ReferenceCertificate
 
 
 class HuntStatus(StrEnum):
@@ -55,6 +55,19 @@ class HuntResult(Record):
     measured: int = Field(0, description="of these, compared with the exact value")
     stages: dict[str, int] = Field(default_factory=dict, description="inputs measured by stage")
     found: tuple[Found, ...] = Field((), description="one a region, the largest error first")
+    certificate: ReferenceCertificate | None = Field(
+        None, description="what proves the exact values of what was found; None before any was"
+    )
+
+    @classmethod
+    def blank(cls, request: HuntRequest) -> HuntResult:
+        """Return the result of a hunt before anything is known: crashed until proven otherwise."""
+        return cls(
+            **identity(request.job),
+            status=HuntStatus.CRASHED,
+            seed=request.job.seed,
+            budget_seconds=request.seconds,
+        )
 
     @property
     def exit_status(self) -> int:
@@ -68,20 +81,3 @@ class HuntReport(Record):
     schema_version: int = 1
     environment: Environment
     hunt: HuntResult
-
-
-def blank(request: HuntRequest) -> HuntResult:
-    """Return the result of a hunt before anything is known."""
-    job = request.job
-    return HuntResult(
-        name=job.spec.name,
-        target=job.spec.target,
-        operator=job.operator,
-        via=job.via,
-        formula=job.formula,
-        format=job.format,
-        device=job.device,
-        status=HuntStatus.CRASHED,
-        seed=job.seed,
-        budget_seconds=request.seconds,
-    )

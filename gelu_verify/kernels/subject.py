@@ -25,21 +25,19 @@ _FORMAT_WORDS = (
 
 
 @dataclass
-class Subject:
-    """A callable with all that is declared about it.
+class Callee:
+    """A callable with all that is declared about it, whatever it computes.
 
-    via: "autograd" where a backward is reached through the kernel's own differentiation.
+    seconds: wall time inside it so far. simulated: whether it ran in Triton's interpreter.
     """
 
     name: str
-    operator: Operator
     formula: str
     fmt: Format
     device: torch.device
     function: Callable[..., Any]
-    via: str | None = None
-    seconds: float = 0.0
-    simulated: bool = field(default=False)
+    seconds: float = field(default=0.0, kw_only=True)
+    simulated: bool = field(default=False, kw_only=True)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -47,19 +45,7 @@ class Subject:
         return tensors.dtype(self.fmt)
 
     def call(self, *arguments: torch.Tensor) -> Any:
-        """Call the kernel on tensors of its own device and return what it gives, unchecked.
-
-        arguments: of one shape; the kernel gets them as its operator wants them, and a result of
-        another shape than its first argument raises :class:`ResultFault` there.
-        """
-        shaped = self.operator.shaped(arguments)
-        result = self._call(*shaped)
-        if shaped[0].shape == arguments[0].shape:
-            return result
-        require_like(result, shaped[0].shape, self.dtype)
-        return result.reshape(arguments[0].shape)
-
-    def _call(self, *arguments: torch.Tensor) -> Any:
+        """Call the kernel on tensors of its own device and return what it gives, unchecked."""
         before = interpreter.launches()
         start = time.perf_counter()
         try:
@@ -73,6 +59,30 @@ class Subject:
             self.seconds += time.perf_counter() - start
         self.simulated = self.simulated or interpreter.launches() > before
         return result
+
+
+@dataclass
+class Subject(Callee):
+    """A kernel of an elementwise operator.
+
+    via: "autograd" where a backward is reached through the kernel's own differentiation.
+    """
+
+    operator: Operator
+    via: str | None = None
+
+    def call(self, *arguments: torch.Tensor) -> Any:
+        """Call the kernel element by element and return what it gives, unchecked.
+
+        arguments: of one shape; the kernel gets them as its operator wants them, and a result of
+        another shape than its first argument raises :class:`ResultFault` there.
+        """
+        shaped = self.operator.shaped(arguments)
+        result = super().call(*shaped)
+        if shaped[0].shape == arguments[0].shape:
+            return result
+        require_like(result, shaped[0].shape, self.dtype)
+        return result.reshape(arguments[0].shape)
 
     def run(self, *arguments: torch.Tensor) -> torch.Tensor:
         """Call the kernel on CPU tensors (N,) and return its result on the CPU, shape checked.

@@ -1,6 +1,7 @@
 """What is computed: one file an operator."""
 
 from gelu_verify.errors import unknown_name
+from gelu_verify.operators import fused
 from gelu_verify.operators.base import FORMULAS, NEUTRAL, Operator, at_neutral, is_neutral, place
 from gelu_verify.operators.bias_gelu import BIAS_GELU
 from gelu_verify.operators.geglu import GEGLU
@@ -12,10 +13,13 @@ __all__ = [
     "NEUTRAL",
     "OPERATORS",
     "Operator",
+    "arguments",
     "at_neutral",
     "get",
     "is_neutral",
+    "names",
     "place",
+    "require",
     "require_formula",
 ]
 
@@ -29,6 +33,23 @@ def get(name: str) -> Operator:
         return OPERATORS[name]
     except KeyError:
         raise unknown_name("operator", name, OPERATORS) from None
+
+
+def require(name: str) -> str:
+    """Return ``name`` if it is an operator, elementwise or fused, else raise a usage error."""
+    if name not in names():
+        raise unknown_name("operator", name, names())
+    return name
+
+
+def names() -> tuple[str, ...]:
+    """Return all operators, elementwise ones first."""
+    return tuple(dict.fromkeys((*OPERATORS, *fused.NAMES)))
+
+
+def arguments(name: str) -> tuple[str, ...]:
+    """Return the names of an operator's arguments."""
+    return OPERATORS[name].arguments if name in OPERATORS else fused.get(name).arguments
 
 
 def require_formula(name: str) -> str:

@@ -139,7 +139,7 @@ class BiasGelu:
 
         s, got = self.activated(inputs), actual.double()
         fmt = tensors.format_of(actual.dtype)
-        rounded = s if fmt is None or fmt.bits == 64 else tensors.round_float64(s, fmt).double()
+        rounded = s if fmt.bits == 64 else tensors.round_float64(s, fmt).double()
         return ((s <= -threshold) & (got == 0)) | ((s >= threshold) & (got == rounded))
 
     def _side(

@@ -114,7 +114,7 @@ class Geglu:
         gate, up = (part.double() for part in inputs)
         got, full = actual.double(), gate * up
         fmt = tensors.format_of(actual.dtype)
-        rounded = full if fmt is None or fmt.bits == 64 else tensors.round_float64(full, fmt)
+        rounded = full if fmt.bits == 64 else tensors.round_float64(full, fmt)
         return ((gate <= -threshold) & (got == 0)) | (
             (gate >= threshold) & (got == rounded.double())
         )

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from gelu_verify.hunt.records import Found, HuntResult, HuntStatus
 from gelu_verify.report.numbers import figure, short
+from gelu_verify.report.rows import certificate
 
 
 def show(console: Console, hunt: HuntResult) -> None:
@@ -27,6 +28,8 @@ def show(console: Console, hunt: HuntResult) -> None:
         )
         console.print(escape(f"  largest error found: {_size(worst)} at {shown}"), highlight=False)
         console.print(_table(hunt.found))
+        if hunt.certificate:
+            console.print(f"  reference {certificate(hunt.certificate)}", highlight=False)
         if worst.reproduce:
             console.print(escape(f"  {worst.reproduce}"), highlight=False, soft_wrap=True)
     if hunt.status is not HuntStatus.UNAVAILABLE:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gelu_verify.records import FindingStatus, Results
-from gelu_verify.report.rows import HEADER, row
+from gelu_verify.report.rows import HEADER, certificates, row
 
 
 def summary(results: Results) -> str:
@@ -24,6 +24,8 @@ def summary(results: Results) -> str:
     ]
     if any(k.simulated for k in results.kernels):
         lines += ["\\* ran in Triton's CPU interpreter (simulated).", ""]
+    if proven := certificates(results):
+        lines += ["Exact values:", "", *(f"- {escape(line)}" for line in proven), ""]
     lines += _findings(results)
     return "\n".join(lines) + "\n"
 

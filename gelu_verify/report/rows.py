@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from gelu_verify.records import FindingStatus, KernelResult, Status
+from gelu_verify.records import (
+    Certification,
+    FindingStatus,
+    KernelResult,
+    ReferenceCertificate,
+    Results,
+    Status,
+)
 from gelu_verify.report.numbers import figure
 
 HEADER = (
@@ -32,6 +39,27 @@ LABELS = {
     Status.TIMED_OUT: "TIMED OUT",
     Status.UNAVAILABLE: "unavailable",
 }
+
+CERTIFICATION = {
+    Certification.CERTIFIED: "certified",
+    Certification.PARTLY: "partly certified",
+    Certification.ANALYSIS: "analysis only",
+    Certification.UNCERTIFIED: "UNCERTIFIED",
+    Certification.ORACLE: "oracle",
+}
+
+
+def certificate(found: ReferenceCertificate) -> str:
+    """Return the level of a certificate and why it has it."""
+    reason = found.reason.removeprefix("uncertified: ").removeprefix("certified ")
+    return f"{CERTIFICATION[found.level]}: {reason}"
+
+
+def certificates(results: Results) -> list[str]:
+    """Return one line for each way in which exact values of a run are proven, and its count."""
+    found = [k.accuracy.certificate for k in results.kernels if k.accuracy]
+    lines = [certificate(one) if one else "certificate: not recorded" for one in found]
+    return [f"{line} ({lines.count(line)} of {len(lines)})" for line in dict.fromkeys(lines)]
 
 
 def row(result: KernelResult) -> tuple[str, ...]:

@@ -89,6 +89,10 @@ def _facts(result: KernelResult) -> list[tuple[str, str]]:
         )
         every = f" (every bit pattern of {_swept(a.worst)})" if a.exhaustive else ""
         facts.append(("inputs", f"{a.inputs:,}{every}; {a.reference}"))
+        if a.certificate:
+            facts.append(("reference", rows.certificate(a.certificate)))
+    if result.bound:
+        facts += _bound_facts(result)
     if result.saturation:
         facts.append(("saturation", result.saturation.sentence))
     if result.special_values:
@@ -107,6 +111,33 @@ def _facts(result: KernelResult) -> list[tuple[str, str]]:
         facts.append(
             ("would hold", f"{result.tightest.contract}, the strictest contract that does")
         )
+    return facts
+
+
+def _bound_facts(result: KernelResult) -> list[tuple[str, str]]:
+    found = result.bound
+    assert found is not None
+    shares = ", ".join(f"{name} {share:.0%}" for name, share in found.dominant.items())
+    facts = [
+        (
+            "error/bound",
+            f"at most {figure(found.max_ratio)}, 99.9 % below "
+            f"{figure(found.quantiles['0.999'])}; {found.elements:,} elements, {found.cases} cases",
+        ),
+        ("bound", f"{found.arithmetic}; dominated by {shares}"),
+    ]
+    if found.worst:
+        worst = found.worst
+        facts.append(
+            (
+                "worst",
+                f"{worst.case} at {list(worst.index)}: got {worst.actual}, "
+                f"exact {worst.exact}, bound {worst.bound:.3g}",
+            )
+        )
+    if result.gradients:
+        ratios = ", ".join(f"d{g.argument} {figure(g.bound.max_ratio)}" for g in result.gradients)
+        facts.append(("gradients", f"error/bound at most {ratios}"))
     return facts
 
 
@@ -174,6 +205,8 @@ def _summary(console: Console, results: Results) -> None:
     console.print(table)
     if any(k.simulated for k in results.kernels):
         console.print(Text("* ran in Triton's CPU interpreter (simulated)", style="dim"))
+    for line in rows.certificates(results):
+        console.print(Text(f"reference {line}", style="dim"))
     counts = ", ".join(
         f"{sum(k.status is s for k in results.kernels)} {rows.LABELS[s]}"
         for s in Status

@@ -49,6 +49,13 @@ def hangs(x):
         time.sleep(1.0)
     return sound(x)
 
+def hoards(x):
+    kept = []
+    while in_the_range(x) and len(kept) < 64:  # 4 GiB
+        kept.append(torch.ones(1 << 24))
+        time.sleep(0.05)
+    return sound(x)
+
 def other_dtype(x):
     return sound(x).double() if in_the_range(x) else sound(x)
 """

@@ -1,7 +1,10 @@
 """A check of every input: the quick check, the campaign, the checks with its census."""
 
 import json
+import re
 
+import psutil
+import pytest
 import torch
 
 import gelu_verify
@@ -11,6 +14,7 @@ from gelu_verify.campaign import run as campaigns
 from gelu_verify.campaign.run import CampaignStopped, Plan
 from gelu_verify.checks import accuracy, invariants, saturation
 from gelu_verify.kernels.isolation import Limits
+from gelu_verify.ledger import Ledger, LedgerRefused
 from gelu_verify.records import FindingStatus, Status
 from tests import faulty_kernels as kernels
 from tests.campaign.campaigns import FIRST, PATTERNS, SHARD, job, plan, quiet
@@ -120,17 +124,64 @@ def test_backward_has_a_ledger_of_its_own(tmp_path):
     assert session._ledger_of(back, how) == tmp_path / "ledger-autograd.sqlite"
 
 
-def test_what_was_learnt_is_kept_when_the_campaign_stops(tmp_path):
+@pytest.mark.parametrize(
+    ("function", "memory", "message"),
+    [
+        ("dies", 16 << 30, "a worker died 2 times"),
+        ("hoards", 3 << 29, "exhaustive sweep: memory: a worker grew to 1.[5-9] GiB, limit 1.5"),
+    ],
+)
+def test_what_was_learnt_is_kept_when_the_campaign_stops(tmp_path, function, memory, message):
     how = plan(tmp_path, patterns=1 << 21, shard=1 << 19)
-    done = session.run([job(tmp_path, "dies")], Limits(120.0), lambda *_: None, how)
+    done = session.run([job(tmp_path, function)], Limits(120.0, memory), lambda *_: None, how)
     (result,) = done.kernels
     assert result.status is Status.CRASHED
     assert result.accuracy.sweep == "quick"
     last = result.findings[-1]
     assert (last.check, last.status) == ("accuracy", FindingStatus.FAILED)
-    assert "a worker died 2 times" in last.message
+    assert re.search(message, last.message)
     assert last.reproduce.endswith("--sweep exhaustive")
     assert done.exit_status == 1
+    left = [" ".join(child.cmdline()) for child in psutil.Process().children(recursive=True)]
+    assert not any("spawn_main" in words for words in left)
+
+
+def test_workers_share_the_memory_of_a_child():
+    share = {
+        workers: session._own(task("fp32"), Plan(workers=workers), Limits(60.0, 16 << 30)).memory
+        for workers in (1, 2, 64)
+    }
+    assert share == {1: 16 << 30, 2: 8 << 30, 64: 2 << 30}
+    assert session._own(task("fp32"), Plan(workers=9), Limits(60.0, 1 << 30)).memory == 1 << 30
+
+
+def _foreign(path):
+    Ledger(path, {"kernel": "another"}).close()
+
+
+def _folder(path):
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (_foreign, "got contract = None"),
+        (_folder, "got a file that SQLite cannot use"),
+        (lambda path: path.write_text("notes" * 999), "got a file that SQLite cannot use"),
+    ],
+)
+@pytest.mark.parametrize("stem", ["ledger", "ledger-autograd"])
+def test_nothing_runs_when_a_ledger_is_refused(tmp_path, spoil, message, stem):
+    spoil(tmp_path / f"{stem}.sqlite")
+    forward = job(tmp_path)
+    back = forward.model_copy(update={"operator": "gelu_backward", "via": "autograd"})
+    ran = []
+    jobs = [task("bf16"), forward, back]
+    with pytest.raises(LedgerRefused, match=message):
+        session.run(jobs, Limits(120.0), lambda *at: ran.append(at), plan(tmp_path))
+    assert ran == []
+    assert not (tmp_path / "ledger.sqlite").exists() or stem == "ledger"
 
 
 def test_a_hang_is_timed_out():

@@ -14,9 +14,9 @@ import pytest
 
 from gelu_verify.campaign import run as campaigns
 from gelu_verify.campaign import shard
-from gelu_verify.campaign.ledger import LedgerRefused
 from gelu_verify.campaign.run import CampaignInterrupted, CampaignStopped, Plan
 from gelu_verify.exhaustive import transport
+from gelu_verify.ledger import LedgerRefused
 from tests.campaign.campaigns import FIRST, PATTERNS, SHARD, file, job, plan, quiet
 
 

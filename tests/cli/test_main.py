@@ -5,7 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
+from gelu_verify import cli
 from tests.cli.command import here, process
 
 
@@ -84,3 +86,14 @@ def test_nothing_is_said_when_the_reader_leaves(tmp_path):
         shell=True, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2],
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("[", "")
+
+
+def test_an_option_is_worded_once_when_commands_share_it():
+    commands = get_command(cli.app).commands
+    check, hunt = ({o.name: o for o in commands[name].params} for name in ("check", "hunt"))
+    shared = set(check) & set(hunt) - {"help"}
+    assert {"operator", "formula", "device", "seed", "timeout", "json"} <= shared
+    for name in ("operator", "formula", "device"):
+        assert check[name].help == hunt[name].help
+        assert check[name].default == hunt[name].default
+    assert check["kernels"].help == hunt["kernel"].help

@@ -35,21 +35,14 @@ def rounded(numbers: list[float], name: str) -> list[int]:
 
 
 @pytest.mark.parametrize("name", TORCH)
-def test_dtype_and_format_name_each_other(name: str) -> None:
+def test_dtype_is_that_of_torch(name: str) -> None:
     assert tensors.dtype(formats.get(name)) is TORCH[name]
-    assert tensors.format_of(TORCH[name]) is formats.get(name)
-
-
-def test_no_format_is_found_when_the_dtype_is_not_one_of_ours() -> None:
-    assert tensors.format_of(torch.int32) is None
-    assert tensors.format_of(torch.complex64) is None
 
 
 @pytest.mark.parametrize("name", strategies.SHORT)
-def test_all_bits_come_once_and_return_as_they_were(name: str) -> None:
+def test_every_pattern_returns_as_it_was(name: str) -> None:
     fmt = formats.get(name)
-    bits = torch.cat(list(tensors.all_bits(fmt, chunk=1000)))
-    assert torch.equal(bits, torch.arange(2**fmt.bits))
+    bits = torch.arange(2**fmt.bits)
     values = tensors.from_bits(bits, fmt)
     assert torch.equal(tensors.to_bits(values, fmt), bits)
     expected = torch.tensor([fmt.decode(b) for b in bits.tolist()], dtype=torch.float64)

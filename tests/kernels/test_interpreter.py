@@ -23,7 +23,7 @@ def test_subject_is_simulated_when_a_triton_kernel_launches():
 
     def run(function):
         cpu, gelu = torch.device("cpu"), operators.get("gelu")
-        subject = Subject("k", gelu, "erf", formats.get("fp32"), cpu, function)
+        subject = Subject("k", "erf", formats.get("fp32"), cpu, function, gelu)
         subject.call(torch.ones(4))
         return subject.simulated
 

@@ -26,19 +26,21 @@ def _issue(**more):
         ({"package": "no-such-package-xyz"}, False),
         ({"devices": ("cuda",)}, False),
         ({"operator": "gelu_backward"}, False),
+        ({"sweeps": ("quick", "standard")}, True),
+        ({"sweeps": ("exhaustive",)}, False),
     ],
 )
 def test_issue_applies_only_when_everything_declared_fits(more, expected):
-    assert _issue(**more).applies("gelu", "bf16", "cpu") is expected
+    assert _issue(**more).applies("gelu", "bf16", "cpu", "standard") is expected
 
 
 def test_issue_does_not_apply_when_the_format_is_another():
-    assert not _issue().applies("gelu", "fp32", "cpu")
+    assert not _issue().applies("gelu", "fp32", "cpu", "standard")
 
 
 def test_instruction_set_is_not_asked_when_the_device_is_a_gpu():
     issue = _issue(devices=("cuda",), instruction_sets=("VSX",))
-    assert issue.applies("gelu", "bf16", "cuda")
+    assert issue.applies("gelu", "bf16", "cuda", "quick")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from tests import faulty_kernels as kernels
 
 def _subject(function):
     cpu = torch.device("cpu")
-    return Subject("k", operators.get("gelu"), "erf", formats.get("fp32"), cpu, function)
+    return Subject("k", "erf", formats.get("fp32"), cpu, function, operators.get("gelu"))
 
 
 def _failure(error):

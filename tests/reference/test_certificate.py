@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import os
@@ -21,7 +22,8 @@ import psutil
 import pytest
 import torch
 
-from gelu_verify.errors import OracleError, UsageError
+from gelu_verify.errors import OracleError
+from gelu_verify.ledger import Ledger, LedgerRefused
 from gelu_verify.reference import certificate, fast
 from gelu_verify.reference.certificate import __main__ as command_line
 from gelu_verify.reference.certificate import (
@@ -34,10 +36,10 @@ from gelu_verify.reference.certificate import (
     verify,
     zones,
 )
-from gelu_verify.reference.certificate.ledger import Ledger
 from gelu_verify.reference.certificate.status import PATH, status
 from gelu_verify.reference.certificate.zones import FP32, Shard
 
+ROOT = Path(__file__).parents[2]
 #: Around the zero of the derivative: models, small blocks and single inputs all occur.
 NEAR_ZERO = FP32.encode(float(np.float32(0.7517916)))
 AROUND_ZERO = Shard("erf", 1, "nontrivial", "taylor", True, NEAR_ZERO - 20000, NEAR_ZERO + 20000)
@@ -213,7 +215,48 @@ def test_changed_source_is_reported_uncertified(
     assert not found.certified
     assert "hash 000000000000" in found.reason
     assert command_line.main(["check"]) == 1
-    assert capsys.readouterr().out.startswith("uncertified: ")
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("uncertified: ")
+    assert line.endswith("Run python -m gelu_verify.reference.certificate make.")
+
+
+def test_changed_coefficients_are_reported_uncertified(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(run, "table_hash", lambda: "0" * 64)
+    assert command_line.main(["check"]) == 1
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("uncertified: the coefficients differ")
+    assert line.endswith("certificate make.")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [("max=0.5", "max=0.5", 0), ("Left tails", "Tails", 0), ("max=0.5", "max=0.25", 1)],
+)
+def test_release_check_fails_when_the_source_changed_without_a_certificate(
+    tmp_path: Path, old: str, new: str, expected: int
+) -> None:
+    package = tmp_path / "gelu_verify"
+    shutil.copytree(source.FOLDER.parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    tails = package / "reference" / "tails.py"
+    text = tails.read_text("utf-8")
+    assert old in text
+    tails.write_text(text.replace(old, new, 1), "utf-8")
+    making = ["make", "-n", "release-check", "BIN=."]
+    made = subprocess.run(making, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    words = next(line for line in made.splitlines() if "certificate check" in line).split()
+    done = subprocess.run(
+        [sys.executable, *words[1:]], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == expected, done.stderr
+    if expected:
+        assert len(done.stdout.splitlines()) == 1
+        assert "certificate make" in done.stdout
+
+
+def test_ci_runs_the_release_check() -> None:
+    assert "make release-check || status=1" in (ROOT / ".ci/run").read_text("utf-8").splitlines()
 
 
 @pytest.mark.parametrize(
@@ -273,10 +316,10 @@ def test_killed_run_resumes_to_the_same_record(tmp_path: Path) -> None:
     assert psutil.wait_procs(workers, timeout=10)[1] == []
     with Ledger(straight, key) as ledger:
         run.work(SMALL_JOB, ledger)
-        expected = ledger.finished()
+        expected = run.finished(ledger)
     with Ledger(killed, key) as ledger:
         run.work(SMALL_JOB, ledger)
-        assert ledger.finished() == expected
+        assert run.finished(ledger) == expected
     assert len(expected) == len(SMALL_JOB)
     assert sum(result.count for result in expected.values()) == len(SMALL_JOB) << 17
 
@@ -285,25 +328,37 @@ def test_damaged_ledger_is_refused_with_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "ledger.sqlite"
-    with Ledger(path, "run") as ledger:
-        ledger.add(AROUND_ONE, sweep.Result(40))
+    with Ledger(path, run.run_key()) as ledger:
+        run.work([AROUND_ONE], ledger)
     with sqlite3.connect(path) as database:
-        database.execute("UPDATE shards SET result = '{}'")
-    with Ledger(path, "run") as ledger, pytest.raises(UsageError, match="damaged"):
-        ledger.finished()
+        database.execute("UPDATE shard SET content = '{}'")
+    assert command_line.main(["make", "--ledger", str(path)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "an altered shard" in line
     path.write_bytes(b"not a database, but long enough to have the header of one" * 9)
     assert command_line.main(["make", "--ledger", str(path)]) == 2
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 1
-    assert "damaged" in lines[0]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "a file that SQLite cannot use" in line
 
 
-def test_rows_of_another_run_are_not_mixed_in(tmp_path: Path) -> None:
+def test_results_are_those_that_were_kept_when_a_ledger_is_opened_again(tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"
-    with Ledger(path, "one") as ledger:
-        ledger.add(AROUND_ONE, sweep.Result(40))
-    with Ledger(path, "two") as ledger:
-        assert ledger.finished() == {}
+    shards = [AROUND_ONE, dataclasses.replace(AROUND_ONE, negative=True), AROUND_ZERO]
+    with Ledger(path, run.run_key()) as ledger:
+        run.work(shards, ledger)
+        kept = run.finished(ledger)
+    with Ledger(path, run.run_key()) as ledger:
+        assert run.finished(ledger) == kept
+    assert list(kept) == shards
+
+
+def test_results_of_another_run_are_not_mixed_in(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    other = run.run_key() | {"method": "another"}
+    with Ledger(path, other) as ledger:
+        run.work([AROUND_ONE], ledger)
+    with pytest.raises(LedgerRefused, match="got method = 'another'"):
+        Ledger(path, run.run_key())
 
 
 def test_unfinished_zones_are_recorded_as_uncertified() -> None:
@@ -330,8 +385,8 @@ def test_wrong_usage_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
 _JOB = """
 import sys, time
 from pathlib import Path
+from gelu_verify.ledger import Ledger
 from gelu_verify.reference.certificate import run
-from gelu_verify.reference.certificate.ledger import Ledger
 from gelu_verify.reference.certificate.zones import Shard, FP32
 
 start = FP32.encode(8.0)
@@ -366,7 +421,7 @@ def _rows(path: Path) -> int:
         return 0
     database = sqlite3.connect(path, timeout=30)
     try:
-        return database.execute("SELECT count(*) FROM shards").fetchone()[0]
+        return database.execute("SELECT count(*) FROM shard").fetchone()[0]
     except sqlite3.OperationalError:
         return 0
     finally:

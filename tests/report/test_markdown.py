@@ -1,7 +1,7 @@
 """Results as Markdown."""
 
 from gelu_verify.report import markdown
-from tests.builders import finding, result, results
+from tests.builders import accuracy, finding, result, results
 
 LINK = "https://example.org/issues/1"
 
@@ -35,3 +35,18 @@ def test_every_row_has_every_cell_when_names_hold_marks():
 def test_mark_is_escaped_when_it_means_something():
     assert markdown.escape("a\nb") == "a b"
     assert markdown.escape("\\_") == "\\\\\\_"
+
+
+def test_every_way_of_proof_is_named_once_with_its_count():
+    text = markdown.summary(
+        results(
+            result("passed", accuracy=accuracy("certified", "certified on a day")),
+            result("passed", accuracy=accuracy("certified", "certified on a day")),
+            result("passed", accuracy=accuracy("uncertified", "uncertified: hash 0. Make it.")),
+            result("passed", accuracy=accuracy(None)),
+        )
+    )
+    assert text.count("- certified: on a day (2 of 4)") == 1
+    assert "- UNCERTIFIED: hash 0. Make it. (1 of 4)" in text
+    assert "- certificate: not recorded (1 of 4)" in text
+    assert "Exact values:" not in markdown.summary(results(result("failed")))

@@ -8,7 +8,7 @@ from rich.console import Console
 from gelu_verify import pipeline
 from gelu_verify.report import terminal
 from tests import faulty_kernels as kernels
-from tests.builders import finding, result, results
+from tests.builders import accuracy, finding, result, results
 from tests.cases import job
 
 
@@ -63,3 +63,17 @@ def test_name_is_whole_when_it_is_longer_than_its_column():
     name = "triton-sigmoid-backward-with-a-guard"
     text = _shown(result("passed", name=name), result("failed", name=name))
     assert "…" not in text
+
+
+@pytest.mark.parametrize(
+    ("level", "text"),
+    [
+        ("certified", "certified: why"), ("partly_certified", "partly certified: why"),
+        ("analysis_only", "analysis only: why"), ("uncertified", "UNCERTIFIED: why"),
+        ("oracle", "oracle: why"),
+    ],
+)  # fmt: skip
+def test_proof_is_named_when_there_are_figures(level, text):
+    kernel = result("passed", accuracy=accuracy(level))
+    assert f"  reference   {text}\n" in _shown(kernel)
+    assert f"reference {text} (2 of 2)\n" in _shown(kernel, kernel)

@@ -11,7 +11,7 @@ six). The rest is settled by proofs.
 - :mod:`.zones`: the zones, their counts, and the proofs of those in closed form;
 - :mod:`.taylor`: the Taylor model of a block and its error;
 - :mod:`.sweep`: the errors of a shard; :mod:`.closed_form`: evaluations in the zones by proof;
-- :mod:`.ledger`, :mod:`.run`: resumable work on several processes;
+- :mod:`.run`: resumable work on several processes;
 - :mod:`.record`: the certificate as JSON; :mod:`.verify`: random blocks of it again;
 - :mod:`.status`, :mod:`.source`: whether it stands for the source as it is now.
 

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 from gelu_verify.errors import GeluVerifyError, UsageError, unknown_name
-from gelu_verify.reference.certificate.status import FUNCTIONS, PATH, status
+from gelu_verify.reference.certificate.status import FUNCTIONS, PATH, REMEDY, status
 
 _PROGRAM = "python -m gelu_verify.reference.certificate"
-#: Relative to the current folder; git ignores build/.
-_LEDGER = Path("build/certificate.sqlite")
+#: Where ledgers are, one a run, relative to the current folder; git ignores build/.
+_FOLDER = Path("build")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -25,8 +25,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _make(options: argparse.Namespace) -> int:
+    from gelu_verify.ledger import Ledger, key_digest
     from gelu_verify.reference.certificate import record, run
-    from gelu_verify.reference.certificate.ledger import Ledger
 
     if options.workers < 1:
         raise UsageError(f"--workers: got {options.workers}, expected at least 1. Try 2.")
@@ -37,11 +37,11 @@ def _make(options: argparse.Namespace) -> int:
             if name not in known:
                 raise unknown_name("zone", name, known)
         shards = [shard for shard in shards if shard.zone in options.zone]
-    if options.ledger == _LEDGER:
-        _LEDGER.parent.mkdir(exist_ok=True)
-    with Ledger(options.ledger, run.run_key()) as ledger:
+    key = run.run_key()
+    path = options.ledger or _FOLDER / f"certificate-{key_digest(key)}.sqlite"
+    with Ledger(path, key) as ledger:
         run.work(shards, ledger, options.workers, _show)
-        document = record.certificate(ledger.finished(), ledger.started)
+        document = record.certificate(run.finished(ledger), ledger.started)
     record.write(document, options.output)
     return _report(options.output)
 
@@ -49,11 +49,11 @@ def _make(options: argparse.Namespace) -> int:
 def _check(options: argparse.Namespace) -> int:
     from gelu_verify.reference.certificate import run, verify
 
-    result = _report(options.certificate)
-    if result == 0 and verify.read(options.certificate)["coefficients_hash"] != run.table_hash():
-        print("uncertified: the coefficients differ from those of the certificate.")
+    path = options.certificate
+    if status(path).certified and verify.read(path)["coefficients_hash"] != run.table_hash():
+        print(f"uncertified: the coefficients differ from those of the certificate. {REMEDY}")
         return 1
-    return result
+    return _report(path)
 
 
 def _verify(options: argparse.Namespace) -> int:
@@ -73,9 +73,11 @@ def _verify(options: argparse.Namespace) -> int:
 def _report(path: Path) -> int:
     found = status(path)
     print(found.reason)
+    if not found.certified:
+        return 1
     for name, error in found.max_error_units.items():
         print(f"{name:10} {error:.4f}·2^-53")
-    return 0 if found.certified else 1
+    return 0
 
 
 def _functions(names: list[str] | None) -> list[tuple[str, int]]:
@@ -96,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True)
     make = commands.add_parser("make", help="compare every input, resume where a run stopped")
     make.add_argument("--workers", type=int, default=2, metavar="N", help="processes")
-    make.add_argument("--ledger", type=Path, default=_LEDGER, metavar="FILE")
+    make.add_argument("--ledger", type=Path, metavar="FILE", help="default: in build/")
     make.add_argument("--function", action="append", metavar="NAME", help=", ".join(FUNCTIONS))
     make.add_argument("--zone", action="append", metavar="NAME", help="only this zone")
     make.add_argument("--output", type=Path, default=PATH, metavar="FILE")

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import cache
 from multiprocessing import connection, get_context, parent_process
 
@@ -17,9 +18,9 @@ import mpmath
 import numpy as np
 import torch
 
+from gelu_verify.ledger import Ledger
 from gelu_verify.reference import coefficients, oracle
 from gelu_verify.reference.certificate import source, sweep, zones
-from gelu_verify.reference.certificate.ledger import Ledger
 from gelu_verify.reference.certificate.zones import Shard
 from gelu_verify.reference.optional import load
 
@@ -35,7 +36,7 @@ def work(
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
     """Examine every shard that the ledger lacks; one worker means this process."""
-    done = ledger.finished()
+    done = finished(ledger)
     todo = [shard for shard in shards if shard not in done]
     if workers == 1:
         with _one_thread():
@@ -49,10 +50,23 @@ def work(
         pool.shutdown(cancel_futures=True)
 
 
-def run_key() -> str:
-    """Return the hash of all that a shard's result depends on."""
-    parts = [source.source_hash(), table_hash(), method_hash(), environment()]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+def finished(ledger: Ledger) -> dict[Shard, sweep.Result]:
+    """Return every shard in the ledger with its result."""
+    done = {}
+    for content in ledger.contents():
+        entry = json.loads(content)
+        done[Shard(**entry["shard"])] = sweep.Result(**entry["result"])
+    return done
+
+
+def run_key() -> dict[str, str]:
+    """Return all that a shard's result depends on."""
+    hashes = {
+        "certificate of": source.source_hash(),
+        "coefficients": table_hash(),
+        "method": method_hash(),
+    }
+    return {**hashes, **environment()}
 
 
 def method_hash() -> str:
@@ -98,14 +112,21 @@ def _examine(shard: Shard) -> tuple[Shard, sweep.Result]:
     return shard, sweep.examine(shard)
 
 
+def _number(shard: Shard) -> int:
+    """Return a number that no other shard of a run has."""
+    function = FUNCTIONS.index((shard.formula, shard.order))
+    return (function << 1 | shard.negative) << 32 | shard.first
+
+
 def _write(
-    finished: Iterable[tuple[Shard, sweep.Result]],
+    results: Iterable[tuple[Shard, sweep.Result]],
     total: int,
     ledger: Ledger,
     progress: Callable[[int, int], None] | None,
 ) -> None:
-    for index, (shard, result) in enumerate(finished, 1):
-        ledger.add(shard, result)
+    for index, (shard, result) in enumerate(results, 1):
+        content = {"shard": asdict(shard), "result": result.as_dict()}
+        ledger.record(_number(shard), json.dumps(content))
         if progress is not None:
             progress(index, total)
 

@@ -20,7 +20,7 @@ FUNCTIONS = tuple(
     f"{formula}:{order}" for formula in ("erf", "tanh", "sigmoid") for order in (0, 1)
 )
 _ENVIRONMENT = ("torch", "python_flint", "cpu_capability")
-_REMEDY = "Run python -m gelu_verify.reference.certificate make."
+REMEDY = "Run python -m gelu_verify.reference.certificate make."
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class CertificateStatus:
 
     certified: every zone of every function is certified, the bounds hold, the hash is that of the
         source. reason: one line that says so, or what is missing.
+    incomplete: not certified, but only because zones were not enumerated yet.
     max_error_units: function (``erf:0``) to its largest proven error, relative, in units of 2^-53;
         empty where there is no readable certificate.
     environment: the libraries and the instruction set it was made with.
@@ -38,6 +39,7 @@ class CertificateStatus:
     reason: str
     max_error_units: Mapping[str, float]
     environment: Mapping[str, str]
+    incomplete: bool = False
 
 
 def status(path: Path = PATH) -> CertificateStatus:
@@ -45,6 +47,7 @@ def status(path: Path = PATH) -> CertificateStatus:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         reason = _objection(document)
+        gap = None if reason else _gap(document)
         errors = {
             name: entry["max_error_units"]
             for name, entry in document["functions"].items()
@@ -53,12 +56,12 @@ def status(path: Path = PATH) -> CertificateStatus:
         environment = {name: str(document["environment"][name]) for name in _ENVIRONMENT}
         date = str(document["date"])
     except FileNotFoundError:
-        return _uncertified(f"there is no certificate at {path}. {_REMEDY}")
+        return _uncertified(f"there is no certificate at {path}. {REMEDY}")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         why = f"{type(error).__name__}: {error}"
-        return _uncertified(f"the certificate at {path} cannot be read ({why}). {_REMEDY}")
-    if reason is not None:
-        return _uncertified(reason, errors, environment)
+        return _uncertified(f"the certificate at {path} cannot be read ({why}). {REMEDY}")
+    if reason or gap:
+        return _uncertified(str(reason or gap), errors, environment, incomplete=reason is None)
     made = f"torch {environment['torch']}, {environment['cpu_capability']}"
     worst = max(errors.values())
     text = f"certified on {date} with {made}: at most {worst:.3f}·2^-53 relative"
@@ -66,26 +69,33 @@ def status(path: Path = PATH) -> CertificateStatus:
 
 
 def _objection(document: Mapping[str, Any]) -> str | None:
-    """Return why the document does not certify the source, None if it does."""
+    """Return what is wrong with what the document says of the source, None if nothing is."""
     if document["schema_version"] != SCHEMA_VERSION:
         got = document["schema_version"]
-        return f"the certificate has schema {got}, expected {SCHEMA_VERSION}. {_REMEDY}"
+        return f"the certificate has schema {got}, expected {SCHEMA_VERSION}. {REMEDY}"
     stated, current = document["source_hash"], source.source_hash()
     if stated != current:
         return (
             f"the source of the fast reference has hash {current[:12]}, the certificate stands for "
-            f"{stated[:12]}. {_REMEDY}"
+            f"{stated[:12]}. {REMEDY}"
         )
     for name in FUNCTIONS:
         entry = document["functions"][name]
-        missing = [f"{z['zone']} ({z['side']})" for z in entry["zones"] if not z["certified"]]
-        if missing or not entry["complete"]:
-            return f"{name} is not certified in {', '.join(missing)}. {_REMEDY}"
         if sum(zone["count"] for zone in entry["zones"]) != 2**32:
-            return f"{name}: the counts of the zones do not add up to 2^32. {_REMEDY}"
-        if not (entry["holds"] and entry["max_error_units"] <= entry["bound"]):
-            error = entry["max_error_units"]
-            return f"{name} has an error of {error}·2^-53, above its bound {entry['bound']}."
+            return f"{name}: the counts of the zones do not add up to 2^32. {REMEDY}"
+        error, bound = entry.get("max_error_units", 0.0), entry["bound"]
+        if not error <= bound or (entry["complete"] and not entry["holds"]):
+            return f"{name} has an error of {error}·2^-53, above its bound {bound}."
+    return None
+
+
+def _gap(document: Mapping[str, Any]) -> str | None:
+    """Return which zones the document has not certified, None if it has them all."""
+    for name in FUNCTIONS:
+        entry = document["functions"][name]
+        missing = [f"{z['zone']} ({z['side']})" for z in entry["zones"] if not z["certified"]]
+        if missing or not entry["complete"] or "max_error_units" not in entry:
+            return f"{name} is not certified in {', '.join(missing)}. {REMEDY}"
     return None
 
 
@@ -104,5 +114,8 @@ def _uncertified(
     reason: str,
     errors: Mapping[str, float] | None = None,
     environment: Mapping[str, str] | None = None,
+    *,
+    incomplete: bool = False,
 ) -> CertificateStatus:
-    return CertificateStatus(False, f"uncertified: {reason}", errors or {}, environment or {})
+    text = f"uncertified: {reason}"
+    return CertificateStatus(False, text, errors or {}, environment or {}, incomplete)

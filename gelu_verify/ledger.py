@@ -1,7 +1,8 @@
-"""The ledger of a campaign: every finished shard, one SQLite transaction each.
+"""The ledger of long work: every finished shard, one SQLite transaction each.
 
-Whatever kills a run, the shards in the ledger are whole. A ledger belongs to one campaign: its key
-holds all that a result depends on, and one with another key, or a damaged one, is refused.
+It serves campaigns over every input of a kernel and the making of the certificate. Whatever kills a
+run, the shards in the ledger are whole. A ledger belongs to one run: its key holds all that a
+result depends on, and one with another key, or a damaged one, is refused.
 """
 
 from __future__ import annotations
@@ -10,15 +11,18 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 from gelu_verify.errors import GeluVerifyError, UsageError
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS campaign (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS begun (day TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS shard (number INTEGER PRIMARY KEY, content TEXT NOT NULL,
                                   digest TEXT NOT NULL);
 """
+_TABLES = {"campaign", "begun", "shard"}
 
 
 class LedgerRefused(UsageError):
@@ -56,6 +60,9 @@ class Ledger:
         (verdict,) = self._db.execute("PRAGMA quick_check").fetchone()
         if verdict != "ok":
             raise self._refused(f"damage ({verdict})")
+        tables = self._db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        if foreign := {name for (name,) in tables} - _TABLES:
+            raise self._refused(f"a database of something else ({min(foreign)})")
 
     def _require_key(self, key: Mapping[str, str]) -> None:
         with self._db:
@@ -64,10 +71,17 @@ class Ledger:
             if not known:
                 rows = sorted(key.items())
                 self._db.executemany("INSERT INTO campaign VALUES (?, ?)", rows)
+                self._db.execute("INSERT INTO begun VALUES (?)", (_today(),))
                 return
         for name in sorted(set(known) | set(key)):
             if known.get(name) != key.get(name):
                 raise self._refused(f"{name} = {known.get(name)!r} (this run: {key.get(name)!r})")
+
+    @property
+    def started(self) -> str:
+        """The day the campaign began, UTC, ISO 8601."""
+        (day,) = self._db.execute("SELECT day FROM begun").fetchone()
+        return str(day)
 
     def done(self) -> set[int]:
         """Return the numbers of the finished shards."""
@@ -93,9 +107,19 @@ class Ledger:
                 raise self._refused(f"an altered shard {number}")
             yield content
 
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Close the file."""
         self._db.close()
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
 
 
 def _digest(number: int, content: str) -> str:

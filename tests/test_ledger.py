@@ -1,11 +1,13 @@
 """The ledger: whole shards or none, one campaign a file, damage refused."""
 
+import re
 import sqlite3
 
 import pytest
 
-from gelu_verify.campaign.ledger import Ledger, LedgerRefused, key_digest
+from gelu_verify import ledger as module
 from gelu_verify.errors import GeluVerifyError
+from gelu_verify.ledger import Ledger, LedgerRefused, key_digest
 
 KEY = {"kernel": "k", "shards": "4"}
 
@@ -78,12 +80,31 @@ def test_ledger_is_refused_when_the_file_is_no_ledger(tmp_path):
     assert "SQLite cannot use" in refused(text / "under a file")
 
 
+def test_ledger_is_refused_when_the_database_is_of_something_else(tmp_path):
+    file = tmp_path / "other.sqlite"
+    with sqlite3.connect(file) as db:
+        db.execute("CREATE TABLE history (url TEXT)")
+    before = file.read_bytes()
+    assert "a database of something else (history)" in refused(file)
+    assert file.read_bytes() == before
+
+
 def test_a_full_disk_is_one_line(path):
     ledger = Ledger(path, KEY)
     ledger._db.execute("PRAGMA query_only = ON")
     with pytest.raises(GeluVerifyError, match="expected a file that can be written"):
         ledger.record(3, "more")
     ledger.close()
+
+
+def test_day_it_began_stays_when_opened_again(path, monkeypatch):
+    monkeypatch.setattr(module, "_today", lambda: "1999-01-01")
+    with Ledger(path, KEY) as ledger:
+        assert re.fullmatch(r"20\d\d-\d\d-\d\d", ledger.started)
+    with pytest.raises(sqlite3.ProgrammingError):
+        ledger.done()
+    with Ledger(path.with_name("later"), KEY) as ledger:
+        assert ledger.started == "1999-01-01"
 
 
 def test_keys_have_different_names_when_they_differ():

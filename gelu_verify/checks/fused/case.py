@@ -1,0 +1,80 @@
+"""What every check of a fused kernel takes: the kernel, its cases, and how to judge a result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from gelu_verify.bounds import Arithmetic
+from gelu_verify.contracts import Contract
+from gelu_verify.inputs.problems import Problem, parse
+from gelu_verify.inputs.problems.profile import cases
+from gelu_verify.job import Job, reproduce
+from gelu_verify.kernels.subject import Callee, require_like
+from gelu_verify.operators import fused
+from gelu_verify.operators.fused import FusedOperator
+from gelu_verify.records import Finding, FindingStatus
+
+
+@dataclass
+class FusedCase:
+    """One fused kernel in one format on one device, under one contract."""
+
+    job: Job
+    subject: Callee
+
+    @property
+    def contract(self) -> Contract:
+        """What the activation promises."""
+        return self.job.contract
+
+    @property
+    def operator(self) -> FusedOperator:
+        """What the kernel computes."""
+        return fused.get(self.job.operator)
+
+    @cached_property
+    def arithmetic(self) -> Arithmetic:
+        """What the bound assumes, with what the kernel declares."""
+        s = self.subject
+        return Arithmetic.of(s.fmt, self.contract, self.job.device, self.job.spec.arithmetic)
+
+    @cached_property
+    def problems(self) -> tuple[Problem, ...]:
+        """The cases to run: those that were asked for, else the list of the depth."""
+        if self.job.cases:
+            return tuple(parse(text, self.operator) for text in self.job.cases)
+        return cases(self.operator, self.job.depth, self.job.seed)
+
+    def inputs(self, problem: Problem) -> tuple[Tensor, ...]:
+        """Return the arguments of a case on the kernel's device."""
+        return problem.inputs(self.operator, self.subject.fmt, self.subject.device)
+
+    def call(self, inputs: tuple[Tensor, ...]) -> Tensor:
+        """Call the kernel and return its result, shape and dtype checked; no copy is made.
+
+        Raises ``KernelFailure`` or ``ResultFault``.
+        """
+        # As it is called by its users, also where it has an elementwise form of its own.
+        result = Callee.call(self.subject, *inputs)
+        shape = self.operator.output_shape(tuple(tuple(part.shape) for part in inputs))
+        require_like(result, torch.Size(shape), self.subject.dtype, self.subject.device)
+        assert isinstance(result, Tensor)
+        return result
+
+    def finding(
+        self, check: str, status: FindingStatus, message: str, problem: Problem | None = None
+    ) -> Finding:
+        """Build a finding; one that failed carries its case and how to see it again."""
+        failed = status is FindingStatus.FAILED
+        cases = (str(problem),) if problem else ()
+        return Finding(
+            check=check,
+            status=status,
+            message=message,
+            input=f"case {problem}" if problem else None,
+            reproduce=reproduce(self.job, cases=cases) if failed else None,
+        )

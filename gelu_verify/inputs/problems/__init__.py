@@ -1,0 +1,5 @@
+"""Inputs of fused operators: shapes, values and layouts, each named, so that a case is one line."""
+
+from gelu_verify.inputs.problems.problem import Problem, parse
+
+__all__ = ["Problem", "parse"]

@@ -1,0 +1,91 @@
+"""``linear_gelu(x, weight, bias) = f(x·weightᵀ + bias)``, weight (N, K) as in torch's linear."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from gelu_verify.bounds import bounded
+
+if TYPE_CHECKING:
+    from gelu_verify.bounds import Arithmetic, Bounded
+    from gelu_verify.operators.fused.base import Shape
+
+
+class LinearGelu:
+    """A linear layer and its activation."""
+
+    name = "linear_gelu"
+    definition = "f(x·weightᵀ + bias)"
+    arguments: tuple[str, ...] = ("x", "weight", "bias")
+    dims: tuple[str, ...] = ("m", "k", "n")
+    summed: str | None = "k"
+    casts: tuple[str, ...] = ("pre_activation", "grad_pre_activation")
+    has_formula = True
+
+    def shapes(self, dims: Mapping[str, int]) -> tuple[Shape, ...]:
+        """Return (M, K), (N, K), (N,); with a batch dimension ``b``, (B, M, K) for x."""
+        m, k, n = dims["m"], dims["k"], dims["n"]
+        x = (dims["b"], m, k) if "b" in dims else (m, k)
+        return x, (n, k), (n,)
+
+    def output_shape(self, shapes: tuple[Shape, ...]) -> Shape:
+        """Return (..., M, N)."""
+        return (*shapes[0][:-1], shapes[1][0])
+
+    def forward(self, inputs: tuple[Tensor, ...], formula: str, arithmetic: Arithmetic) -> Bounded:
+        """Return f of the pre-activation; errors as in :mod:`gelu_verify.bounds.bounded`."""
+        sums = bounded.cast(_pre(inputs, arithmetic), "pre_activation", arithmetic)
+        return bounded.output(bounded.activate(sums, formula, arithmetic), arithmetic)
+
+    def backward(
+        self, dy: Tensor, inputs: tuple[Tensor, ...], formula: str, arithmetic: Arithmetic
+    ) -> tuple[Bounded, ...]:
+        """Return dx = g·weight, dweight = gᵀ·x, dbias = Σg, with g = dy·f'(pre-activation)."""
+        sums = bounded.cast(_pre(inputs, arithmetic), "pre_activation", arithmetic)
+        slope = bounded.activate(sums, formula, arithmetic, order=1)
+        g = bounded.multiply(bounded.exactly(dy), slope, arithmetic)
+        g = bounded.cast(g, "grad_pre_activation", arithmetic)
+        x, weight, _ = (bounded.exactly(part) for part in inputs)
+        rows = g.map(lambda part: part.reshape(-1, part.shape[-1]))
+        columns = rows.map(lambda part: part.t())
+        x_rows = x.map(lambda part: part.reshape(-1, part.shape[-1]))
+        dx = bounded.matmul(rows, weight, arithmetic)
+        dx = dx.map(lambda part: part.reshape(inputs[0].shape))
+        dweight = bounded.matmul(columns, x_rows, arithmetic)
+        dbias = bounded.total(rows, 0, arithmetic, keepdim=False)
+        return tuple(bounded.output(part, arithmetic) for part in (dx, dweight, dbias))
+
+    def precise(self, inputs: tuple[Tensor, ...], formula: str, index: Shape) -> Any:
+        """Return one element: the sum exact, then the oracle."""
+        import mpmath
+
+        from gelu_verify.reference import oracle
+
+        x, weight, bias = inputs
+        row = x.double()[index[:-1]].tolist()
+        column = weight.double()[index[-1]].tolist()
+        with mpmath.workprec(4400):  # any sum of products of float64 values
+            total = mpmath.fdot(row, column) + float(bias[index[-1]])
+        return oracle.value(formula, total)
+
+    def identity(self, x: Tensor) -> tuple[Tensor, ...] | None:
+        """Return weight = I and bias = -0, so that a pre-activation of -0 stays -0."""
+        width = min(x.numel(), 256)
+        rows = -(-x.numel() // width)
+        padded = torch.zeros(rows * width, dtype=x.dtype, device=x.device)
+        padded[: x.numel()] = x
+        eye = torch.eye(width, dtype=torch.float32, device=x.device).to(x.dtype)
+        return padded.reshape(rows, width), eye, padded.new_zeros(width)
+
+
+def _pre(inputs: tuple[Tensor, ...], arithmetic: Arithmetic) -> Bounded:
+    x, weight, bias = (bounded.exactly(part) for part in inputs)
+    product = bounded.matmul(x, weight.map(lambda part: part.t()), arithmetic)
+    return bounded.add(product, bias, arithmetic)
+
+
+OPERATOR = LinearGelu()

@@ -1,0 +1,35 @@
+"""The key of a campaign: its kernel's source and its device, found without running anything."""
+
+import importlib
+from pathlib import Path
+
+from gelu_verify.campaign import key
+from tests.campaign import campaigns
+
+
+def test_source_of_a_kernel_is_found_without_importing_its_package(tmp_path, monkeypatch):
+    hostile = tmp_path / "hostile"
+    (hostile / "inner").mkdir(parents=True)
+    (hostile / "__init__.py").write_text("raise SystemExit(7)")
+    (hostile / "inner" / "k.py").write_text("k = 1")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert key._origin("hostile") == hostile / "__init__.py"
+    assert key._origin("hostile.k") is None
+    (hostile / "k.py").write_text("k = 1")
+    importlib.invalidate_caches()
+    assert key._origin("hostile.k") == hostile / "k.py"
+    assert key._origin("hostile.k.more") is None
+    assert key._origin("no_such_module_xyz.k") is None
+    assert key._origin("tests.campaign.campaigns") == Path(campaigns.__file__)
+
+
+def test_source_is_found_when_packages_have_no_init_file(tmp_path, monkeypatch):
+    folder = tmp_path / "outer_xyz" / "inner"
+    folder.mkdir(parents=True)
+    (folder / "k.py").write_text("k = 1")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert key._origin("outer_xyz.inner.k") == folder / "k.py"
+
+
+def test_device_that_is_absent_has_a_name_of_its_own():
+    assert key._device_name("cuda:99") == "cuda:99, absent"
