@@ -105,6 +105,12 @@ class PairPass:
 
     def _flagged(self, rows: _Rows, indices: torch.Tensor) -> None:
         elements = rows.elements(indices)
+        # Zeros of the wrong sign were counted by the engine, and are flagged next to a limit only.
+        chosen = elements.errors.classes != int(Class.WRONG_ZERO_SIGN)
+        if not bool(chosen.all()):
+            elements, indices = elements.select(chosen), indices[chosen]
+        if indices.numel() == 0:
+            return
         batch = rows.batch(indices, elements)
         for cls in Class:
             members = (elements.errors.classes == int(cls)).nonzero().flatten()
