@@ -34,7 +34,8 @@ def check(
         ``gelu_backward(dy, x)``, ``bias_gelu(x, bias)`` with x (M, N) and bias (N,), or
         ``geglu(gate, up)``. What it computes is told by ``operator`` or by the end of its name.
     format: one format or several; all that the kernel declares if empty (fp32, bf16, fp16).
-    sweep: quick, standard, or exhaustive: all 2^32 inputs of fp32, which takes long; those of a
+    sweep: quick, standard, or exhaustive: all 2^32 inputs of fp32 (and all 2^32 pairs of two 16-bit
+        arguments, those of a backward too), which takes long; those of a
         name run on all cores and go on where an interrupted run ended, those of a function in this
         process alone.
     timeout: seconds a single check may take, where the kernel runs in a child process.

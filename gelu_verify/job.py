@@ -90,6 +90,11 @@ def plan(
             "sweep: got exhaustive for fp64, expected a format of at most 32 bits. "
             "Use standard, or gelu-verify hunt."
         )
+    if depth == "exhaustive" and "fp32" in format_names and chosen in ("bias_gelu", "geglu"):
+        raise UsageError(
+            f"sweep: got exhaustive for {chosen} in fp32, expected two arguments of at most 16 bits "
+            "(2^32 pairs). Use standard, or --format bf16,fp16."
+        )
     if cases and chosen not in fused.NAMES:
         raise UsageError(
             f"case: got {cases[0]!r} for {chosen}, expected a fused operator. Use --input."

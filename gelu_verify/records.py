@@ -13,6 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from gelu_verify.errors import ContractBroken
 
 SCHEMA_VERSION = 1
+#: ``Accuracy.sweep`` of a campaign over all pairs of two 16-bit arguments.
+PAIRS = "pairs"
 
 
 class Status(StrEnum):
@@ -147,7 +149,9 @@ class ReferenceCertificate(Record):
 class Accuracy(Record):
     """How far the kernel is from the exact values, over one sweep."""
 
-    sweep: str = Field(description="quick, standard or exhaustive")
+    sweep: str = Field(
+        description="quick, standard or exhaustive; pairs: all pairs of two 16-bit arguments"
+    )
     exhaustive: bool = Field(description="every bit pattern of x was an input")
     seed: int
     inputs_digest: str = Field(

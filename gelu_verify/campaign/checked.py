@@ -1,9 +1,10 @@
-"""A check of all 2^32 inputs: first a quick one, then the campaign, then one with its census."""
+"""A check of all 2^32 inputs, or pairs: first a quick one, then the campaign, then one with its census."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from gelu_verify.campaign.pair_shard import is_of_pairs
 from gelu_verify.campaign.run import CampaignStopped
 from gelu_verify.job import Job, reproduce
 from gelu_verify.records import Finding, FindingStatus, KernelResult, Status
@@ -14,8 +15,13 @@ _ENDED = (Status.CRASHED, Status.TIMED_OUT, Status.UNAVAILABLE)
 
 
 def is_swept(job: Job) -> bool:
-    """Tell whether a job is for a campaign: 8 and 16 bits fit in memory, 64 nowhere."""
-    return job.format == "fp32" and job.depth == "exhaustive" and not job.replay
+    """Tell whether a job is for a campaign: one argument of 32 bits (a backward with dy = 1), or
+    two of 16. Fewer inputs fit in memory, 2^64 nowhere.
+    """
+    if job.depth != "exhaustive" or job.replay or job.is_fused:
+        return False
+    has_one = job.operator in ("gelu", "gelu_backward")
+    return is_of_pairs(job) or (job.format == "fp32" and has_one)
 
 
 def check(job: Job, run_checks: Check, campaign: Callable[[], str]) -> KernelResult | None:

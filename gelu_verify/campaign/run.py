@@ -54,7 +54,7 @@ class Plan:
     workers: processes of this machine; None for one a core, or one for a GPU.
     seconds: a campaign of which no shard gives an answer for so long is taken to hang.
     memory: bytes a process of this machine may hold resident.
-    first, patterns: which of fp32; fewer than all only for tests.
+    first, patterns: which of them; fewer than all only for tests.
     shard: patterns a shard, a power of two; None for what suits the device.
     """
 
@@ -79,7 +79,10 @@ class Plan:
 
 
 def run(job: Job, plan: Plan, on_shard: OnShard) -> str:
-    """Return the census (JSON, see ``exhaustive.transport``) of a job over all patterns of fp32."""
+    """Return the census (JSON, see ``exhaustive.transport``) of a job over all 2^32 patterns.
+
+    Those of fp32, or the pairs of two 16-bit patterns (``campaign.pair_shard``).
+    """
     from gelu_verify.exhaustive import transport
     from gelu_verify.exhaustive.census import Census
 
@@ -138,7 +141,9 @@ def run_here(job: Job, function: Callable[..., Any], plan: Plan, on_shard: OnSha
 def campaign_key(job: Job, plan: Plan) -> dict[str, str]:
     """Return all that a result depends on."""
     size = plan.shard_size(job.device)
-    return key.of(job, f"fp32, {plan.patterns} patterns from {plan.first}, shards of {size}")
+    return key.of(
+        job, f"{job.format}, {plan.patterns} patterns from {plan.first}, shards of {size}"
+    )
 
 
 def _default_path(found: dict[str, str]) -> Path:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from gelu_verify.campaign import pair_shard
 from gelu_verify.job import Job
 
 #: Patterns a call of the kernel takes. On a CPU its input and output stay in the cache, and no
@@ -56,6 +57,9 @@ def measure_shard(
     job: Job, function: Callable[..., Any], start: int, stop: int, census: Any
 ) -> None:
     """Add the patterns from ``start`` to ``stop - 1`` to a census, some at a time."""
+    if pair_shard.is_of_pairs(job):
+        pair_shard.measure_shard(job, function, start, stop, census)
+        return
     import torch
 
     from gelu_verify import operators

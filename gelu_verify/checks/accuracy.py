@@ -14,6 +14,7 @@ from gelu_verify.measure import histogram
 from gelu_verify.measure.regions import REGIONS
 from gelu_verify.measure.summary import RegionSummary, Sample
 from gelu_verify.records import (
+    PAIRS,
     Accuracy,
     AllowanceUse,
     ClassCount,
@@ -47,10 +48,15 @@ def run(case: Case) -> Outcome:
             message = label + _failure_message(case, found, tally.worst)
             finding = case.finding("accuracy", FindingStatus.FAILED, message, tally.worst)
         else:
-            message = f"{label}{summary.inputs:,} inputs hold {case.contract.name}"
+            message = f"{label}{_counted(found)} hold {case.contract.name}"
             finding = case.finding("accuracy", FindingStatus.PASSED, message)
         outcome.findings.append(finding)
     return outcome
+
+
+def _counted(found: Evidence) -> str:
+    unit = "pairs" if found.origin["sweep"] == PAIRS else "inputs"
+    return f"{found.summary.inputs:,} {unit}"
 
 
 def _failure_message(case: Case, found: Evidence, broken: Sample) -> str:
@@ -61,7 +67,7 @@ def _failure_message(case: Case, found: Evidence, broken: Sample) -> str:
     kind = case.class_of(broken).label
     suffix = "" if kind == "none" else f" ({kind})"
     return (
-        f"{found.tally.broken:,} of {found.summary.inputs:,} inputs break {case.contract.name}; "
+        f"{found.tally.broken:,} of {_counted(found)} break {case.contract.name}; "
         f"{worst}{suffix}: "
         f"got {point.actual}, exact {point.exact}; {would} would pass"
     )

@@ -58,7 +58,16 @@ class Case:
 
     @cached_property
     def census(self) -> Census | None:
-        """What a campaign over every input found, where one was run."""
+        """What a campaign over every input of fp32 found, where one was run."""
+        return None if self.pairs else self._campaign
+
+    @cached_property
+    def pairs(self) -> Census | None:
+        """What a campaign over every pair of 16-bit arguments found, where one was run."""
+        return self._campaign if self.subject.fmt.bits == 16 else None
+
+    @cached_property
+    def _campaign(self) -> Census | None:
         return transport.loads(self.job.census) if self.job.census else None
 
     @cached_property

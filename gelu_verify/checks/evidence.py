@@ -12,7 +12,7 @@ from gelu_verify.exhaustive.census import Census
 from gelu_verify.judge import Tally, cancellation_ratio, judge, rounds_intermediate
 from gelu_verify.measure.error import Class
 from gelu_verify.measure.summary import Summary
-from gelu_verify.records import BinadeMaximum, Reversals, Tightest
+from gelu_verify.records import PAIRS, BinadeMaximum, Reversals, Tightest
 
 #: Wider than any bound of the reference, in ULP.
 _NEAR = 1e-3
@@ -39,6 +39,8 @@ def evidence(case: Case) -> list[Evidence]:
 
     A census is of dy = 1 alone: a backward is judged on its sweep of other dy as well.
     """
+    if case.pairs is not None:
+        return [_of_pairs(case, case.pairs)]
     census = case.census
     if census is None:
         return [_of_sweep(case)]
@@ -102,6 +104,24 @@ def _of_census(case: Case, census: Census) -> Evidence:
     }
     best = Tightest(
         contract=next((c.name for c in BUILT_IN if _holds(case, census, c)), None),
+        max_error_ulp=total.max_error_ulp if total.count else float("nan"),
+        cancellation=_cancellation(case),
+    )
+    return Evidence(census.summary, _tally(census, case.contract), best, origin)
+
+
+def _of_pairs(case: Case, census: Census) -> Evidence:
+    total = census.summary.total()
+    origin = {
+        "sweep": PAIRS,
+        "exhaustive": census.patterns == _PATTERNS,
+        "seed": case.job.seed,
+        "inputs_digest": "all pairs",
+        "nan_inputs": census.nan_inputs,
+        "infinite_inputs": census.infinite_inputs,
+    }
+    best = Tightest(
+        contract=next((c.name for c in BUILT_IN if not _tally(census, c).broken), None),
         max_error_ulp=total.max_error_ulp if total.count else float("nan"),
         cancellation=_cancellation(case),
     )

@@ -34,7 +34,8 @@ def command(
     sweep: Annotated[
         str,
         typer.Option(
-            help="quick, standard or exhaustive (fp32: all 2^32 inputs); "
+            help="quick, standard or exhaustive (fp32: all 2^32 inputs; two arguments of 16 "
+            "bits, also a backward: all 2^32 pairs); of one argument "
             "8 and 16 bits are always exhaustive."
         ),
     ] = "standard",
@@ -67,7 +68,7 @@ def command(
     ledger: Annotated[
         Path | None,
         typer.Option(
-            help="File that keeps what an exhaustive sweep of fp32 has done, to go on later; that "
+            help="File that keeps what an exhaustive sweep has done, to go on later; that "
             "of a backward through autograd is FILE-autograd. [default: in the cache folder]"
         ),
     ] = None,
@@ -193,15 +194,15 @@ def _plan(
             continue
         if in_process or not any(is_swept(job) for job in jobs):
             raise UsageError(
-                f"{name}: got {value}, expected --sweep exhaustive of fp32 in processes of its "
-                f"own. Drop --{name}."
+                f"{name}: got {value}, expected --sweep exhaustive of fp32, or of pairs, in "
+                f"processes of its own. Drop --{name}."
             )
     if scheduler is not None and workers is not None:
         raise UsageError(f"workers: got {workers} and --scheduler, expected one of them. Drop one.")
     if ledger is not None and len({(job.spec.name, job.format) for job in jobs}) > 1:
         raise UsageError(
             f"ledger: got {ledger} for several kernels or formats, expected one of each. "
-            "Name one kernel and --format fp32."
+            "Name one kernel and one --format."
         )
     seconds = max(timeout, Plan.seconds)
     return Plan(ledger=ledger, workers=workers, scheduler=scheduler, seconds=seconds)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from gelu_verify.campaign.pair_shard import is_of_pairs
 from gelu_verify.job import Job
 
 if TYPE_CHECKING:
@@ -42,11 +43,12 @@ class Bar:
         if self.campaign is None or self.campaign[0] != index:
             self.campaign = (index, done, now)  # what a ledger held took no time
         _, at_start, since = self.campaign
-        detail = f"{done:,} of {total:,} inputs"
+        unit = "pairs" if is_of_pairs(self.jobs[index]) else "inputs"
+        detail = f"{done:,} of {total:,} {unit}"
         if done > at_start:
             left = (now - since) / (done - at_start) * (total - done)
             detail += f", {_duration(left)} left"
-        text = f"{self._name(index)}: all inputs"
+        text = f"{self._name(index)}: all {unit}"
         self._update(description=text, completed=done, total=total, detail=detail)
 
     def _name(self, index: int) -> str:

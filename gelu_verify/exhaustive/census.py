@@ -14,9 +14,12 @@ from gelu_verify.measure.summary import Sample, Summary, worse
 
 @dataclass
 class Census:
-    """Figures over a set of patterns of fp32.
+    """Figures over a set of patterns of fp32, or of pairs of 16-bit patterns.
 
-    nan_inputs, infinite_inputs: patterns that are NaN (all must give NaN) and infinities.
+    Of pairs there are the summary, the counts of inputs and the tallies, and nothing after them.
+
+    nan_inputs, infinite_inputs: patterns that are NaN (all must give NaN) and infinities; pairs
+        with a NaN, and pairs with an infinity and no NaN.
     binades: sign and exponent fields of x to the largest error in that binade.
     tallies: contract name to its verdicts.
     reversals: results that step back from their neighbour's, where the function is monotone;

@@ -91,7 +91,7 @@ class BiasGelu:
         """Return the side for |s| < 2^-60, and from 64 on: f(s) lies just below s, and s where
         float64 rounded the sum on the side of what it lost.
         """
-        s, lost = _two_sum(inputs)
+        s, lost = two_sum(inputs)
         # Next to 0 it is s/2 + lost/2 + s²·f''(0)/2, the last of them positive.
         small = ((s != 0) & (s.abs() < 2.0**-60) & (lost >= 0)).double()
         far = (lost.sign() - (lost == 0).double()) * (s >= _IDENTITY_FROM).double()
@@ -155,7 +155,7 @@ class BiasGelu:
 
         from gelu_verify.reference import fast
 
-        s, lost = _two_sum(inputs)
+        s, lost = two_sum(inputs)
         far = s > 1.0
         # f''(0)/2 is φ(0) for erf and for tanh, whose slope is √(2/π); 1.702/4 for sigmoid.
         curvature = 1.702 / 4 if formula == "sigmoid" else 1 / math.sqrt(2 * math.pi)
@@ -167,7 +167,7 @@ class BiasGelu:
         return torch.where(high == limit, side, ordinary)
 
 
-def _two_sum(inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, torch.Tensor]:
+def two_sum(inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, torch.Tensor]:
     """Return fl(x + bias) and what it lost, float64, exactly (Knuth 1969, theorem 4.2.2 B)."""
     x, bias = (part.double() for part in inputs)
     s = x + bias

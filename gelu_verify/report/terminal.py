@@ -7,6 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from gelu_verify.records import (
+    PAIRS,
+    Accuracy,
     Finding,
     FindingStatus,
     Fingerprint,
@@ -97,8 +99,7 @@ def _facts(result: KernelResult) -> list[tuple[str, str]]:
         facts.append(
             ("mean error", f"{a.mean_error_ulp:+.3g} ULP signed, RMS {figure(a.rms_error_ulp)}")
         )
-        every = f" (every bit pattern of {_swept(a.worst)})" if a.exhaustive else ""
-        facts.append(("inputs", f"{a.inputs:,}{every}; {a.reference}"))
+        facts.append(("inputs", f"{_inputs(a)}; {a.reference}"))
         if a.certificate:
             facts.append(("reference", rows.certificate(a.certificate)))
     if result.bound:
@@ -151,6 +152,12 @@ def _bound_facts(result: KernelResult) -> list[tuple[str, str]]:
         ratios = ", ".join(f"d{g.argument} {figure(g.bound.max_ratio)}" for g in result.gradients)
         facts.append(("gradients", f"error/bound at most {ratios}"))
     return facts
+
+
+def _inputs(a: Accuracy) -> str:
+    if a.sweep == PAIRS:
+        return f"{a.inputs:,} of {1 << 32:,} pairs"
+    return f"{a.inputs:,}" + (f" (every bit pattern of {_swept(a.worst)})" if a.exhaustive else "")
 
 
 def _swept(point: Point) -> str:

@@ -1,0 +1,214 @@
+"""The measuring pass over pairs: figures from an engine, classes and verdicts from the judge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from gelu_verify.contracts import BUILT_IN, Contract, Subnormals, ZeroSign
+from gelu_verify.exhaustive.census import Census
+from gelu_verify.exhaustive.pairs import cpu
+from gelu_verify.exhaustive.pairs.figures import PLAIN_LIMITS, Figures, Limits
+from gelu_verify.exhaustive.pairs.reference import OPEN, PATTERNS, PairReference
+from gelu_verify.formats import tensors
+from gelu_verify.judge import Elements, Tally, Verdicts, judge
+from gelu_verify.measure.error import Class, measure
+from gelu_verify.measure.regions import REGIONS
+from gelu_verify.measure.summary import Batch, ClassTally, RegionSummary, Sample
+
+#: Flagged elements judged at once.
+_BATCH = {"cpu": 1 << 16, "cuda": 1 << 22}
+
+
+@dataclass(frozen=True)
+class PairPass:
+    """One operator of two 16-bit arguments under one contract, and the census of its results."""
+
+    reference: PairReference
+    contract: Contract
+    census: Census
+
+    def add(self, first: int, actual: torch.Tensor) -> None:
+        """Add results (R, 65536) for the rows of the first argument from pattern ``first`` on."""
+        assert actual.shape[1] == PATTERNS, "a row is all patterns of the second argument"
+        limits = Limits.of(self.reference.fmt, self._flag_from())
+        if actual.is_cuda:
+            from gelu_verify.exhaustive.pairs import gpu
+
+            for start, part, figures in gpu.measured(self.reference, limits, first, actual):
+                self._merge(start, part, figures)
+            return
+        self._merge(first, actual, cpu.measured(self.reference, limits, first, actual))
+
+    def _merge(self, first: int, actual: torch.Tensor, figures: Figures) -> None:
+        rows = _Rows(self.reference, first, actual)
+        self._count_inputs(first, actual.shape[0], figures)
+        self._regions(rows, figures)
+        self._wrong_zeros(rows, figures)
+        self._plain(rows, figures)
+        for part in figures.flagged.split(_BATCH[actual.device.type]):
+            if part.numel():
+                self._flagged(rows, part)
+
+    def _count_inputs(self, first: int, count: int, figures: Figures) -> None:
+        census = self.census
+        census.summary.inputs += count * PATTERNS
+        census.summary.finite_inputs += figures.finite
+        values = self.reference.values
+        nan, infinite = int(torch.isnan(values).sum()), int(torch.isinf(values).sum())
+        own = values[first : first + count]
+        nan_rows, infinite_rows = int(torch.isnan(own).sum()), int(torch.isinf(own).sum())
+        census.nan_inputs += nan_rows * PATTERNS + (count - nan_rows) * nan
+        others = count - nan_rows - infinite_rows
+        census.infinite_inputs += infinite_rows * (PATTERNS - nan) + others * infinite
+
+    def _regions(self, rows: _Rows, figures: Figures) -> None:
+        for code, region in enumerate(REGIONS):
+            count, signed, small, large = (int(number) for number in figures.sums[code])
+            if count:
+                worst = rows.sample(int(figures.largest_at[code]), float(figures.largest[code]))
+                clipped, bins = int(figures.clipped[code]), figures.histogram[code].copy()
+                part = RegionSummary(count, clipped, signed, small, large, worst, bins)
+                self.census.summary.regions[region].merge(part)
+
+    def _wrong_zeros(self, rows: _Rows, figures: Figures) -> None:
+        for judged in range(2):
+            count, first, worst = (int(number) for number in figures.zeros[:, judged])
+            if count == 0:
+                continue
+            sample = rows.sample(worst, float(figures.zero_worst[judged]))
+            if judged == 0:
+                seen = self.census.summary.classes.setdefault(Class.WRONG_ZERO_SIGN, ClassTally())
+                seen.merge(ClassTally(count, rows.sample(first), sample))
+                continue
+            for contract in self._contracts():
+                if contract.zero_sign is ZeroSign.STRICT:
+                    found = Tally(contract, count, rows.sample(first), sample)
+                    self._tally(contract).merge(found)
+
+    def _plain(self, rows: _Rows, figures: Figures) -> None:
+        """Add what is beyond 1/2 and 1 ULP to the contracts that need to know no more."""
+        for contract in self._contracts():
+            tally = self._tally(contract)
+            if contract.max_error_ulp not in PLAIN_LIMITS or not self._is_plain(contract):
+                continue
+            place = PLAIN_LIMITS.index(contract.max_error_ulp)
+            count = int(figures.beyond[place])
+            if count == 0:
+                continue
+            largest = float(figures.largest.max())
+            at = int(figures.largest_at[figures.largest == largest].min())
+            first = rows.sample(int(figures.beyond_first[place]))
+            tally.merge(Tally(contract, count, first, rows.sample(at, largest)))
+
+    def _flagged(self, rows: _Rows, indices: torch.Tensor) -> None:
+        elements = rows.elements(indices)
+        # Zeros of the wrong sign were counted by the engine, and are flagged next to a limit only.
+        chosen = elements.errors.classes != int(Class.WRONG_ZERO_SIGN)
+        if not bool(chosen.all()):
+            elements, indices = elements.select(chosen), indices[chosen]
+        if indices.numel() == 0:
+            return
+        batch = rows.batch(indices, elements)
+        for cls in Class:
+            members = (elements.errors.classes == int(cls)).nonzero().flatten()
+            if cls is not Class.NONE and members.numel():
+                seen = self.census.summary.classes.setdefault(cls, ClassTally())
+                seen.add(batch, members)
+        self._judge(elements, batch)
+
+    def _judge(self, elements: Elements, batch: Batch) -> None:
+        """Judge flagged elements. What holds one contract holds every looser built-in one."""
+        counted = self._counted(elements, batch)
+        left = torch.ones(len(elements.errors), dtype=torch.bool, device=elements.actual.device)
+        for contract in self._contracts():
+            if contract.max_error_ulp in PLAIN_LIMITS and self._is_plain(contract):
+                # Those with an error beyond the limit were counted by the engine.
+                chosen = (~counted[PLAIN_LIMITS.index(contract.max_error_ulp)]).nonzero().flatten()
+            elif contract == self.contract or contract not in BUILT_IN:
+                # Which elements need which allowance is recorded: all of them are judged.
+                chosen = torch.arange(len(left), device=left.device)
+            else:
+                chosen = left.nonzero().flatten()
+            if chosen.numel() == 0:
+                continue
+            verdicts = judge(contract, elements.select(chosen))
+            if contract != self.contract and contract in BUILT_IN:
+                verdicts = Verdicts(verdicts.broken, {})
+            self._tally(contract).add(verdicts, batch.select(chosen))
+            if contract in BUILT_IN and not self._is_plain(contract):
+                held = torch.zeros_like(left)
+                held[chosen[~verdicts.broken]] = True
+                left &= ~held
+
+    def _counted(self, elements: Elements, batch: Batch) -> list[torch.Tensor]:
+        """Return which elements the engine counted, or found to hold, for each plain limit."""
+        errors = elements.errors
+        patterns = batch.inputs
+        _, certain = self.reference.places(patterns[0], patterns[1])
+        size = errors.ulp.abs()
+        return [
+            errors.finite & (certain | ~((size - limit).abs() <= OPEN)) for limit in PLAIN_LIMITS
+        ]
+
+    def _contracts(self) -> tuple[Contract, ...]:
+        return BUILT_IN if self.contract in BUILT_IN else (*BUILT_IN, self.contract)
+
+    def _tally(self, contract: Contract) -> Tally:
+        return self.census.tallies.setdefault(contract.name, Tally(contract))
+
+    def _flag_from(self) -> float:
+        """Return the error from which an element is judged."""
+        looser = [c for c in self._contracts() if not self._is_plain(c)]
+        return min(contract.max_error_ulp for contract in looser) - OPEN
+
+    @staticmethod
+    def _is_plain(contract: Contract) -> bool:
+        """Tell whether an error beyond a plain limit breaks a contract whatever else is true."""
+        return (
+            contract.max_error_ulp in PLAIN_LIMITS
+            and not contract.allowances
+            and not contract.rounded_intermediate
+            and contract.zero_sign is ZeroSign.STRICT
+            and contract.subnormals is Subnormals.IEEE
+        )
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Results of rows of pairs, as samples, elements and batches of some of them."""
+
+    reference: PairReference
+    first: int
+    actual: torch.Tensor
+
+    def patterns(self, indices: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the patterns of both arguments, int64 (N,)."""
+        return indices // PATTERNS + self.first, indices % PATTERNS
+
+    def elements(self, indices: torch.Tensor) -> Elements:
+        """Return some elements as the judge takes them."""
+        ref = self.reference
+        patterns = self.patterns(indices)
+        actual = self.actual.view(-1)[indices]
+        errors = measure(actual, ref.exact(*patterns), ref.fmt)
+        inputs = tuple(tensors.from_bits(part, ref.fmt) for part in patterns)
+        return Elements(ref.operator, ref.formula, ref.fmt, inputs, actual, errors)
+
+    def batch(self, indices: torch.Tensor, elements: Elements) -> Batch:
+        """Return the same elements as a summary takes them."""
+        patterns = self.patterns(indices)
+        codes, _ = self.reference.places(*patterns)
+        got = tensors.to_bits(elements.actual, self.reference.fmt)
+        return Batch(patterns, got, codes, elements.errors)
+
+    def sample(self, index: int, size: float | None = None) -> Sample:
+        """Return one element; ``size`` is what the engine measured as its ``|error|``."""
+        indices = torch.tensor([index], device=self.actual.device)
+        elements = self.elements(indices)
+        sample = self.batch(indices, elements).sample(0)
+        if size is None:
+            return sample
+        return Sample(sample.inputs, sample.actual, float(np.copysign(size, sample.error_ulp)))
