@@ -24,7 +24,7 @@ from gelu_verify.reference.certificate.source import source_hash
 
 PATTERNS = 1 << 32
 #: Patterns a shard by default: a lost one costs little, and the ledger costs nothing.
-_SHARD = {"cpu": 1 << 25, "cuda": 1 << 29}
+_SHARD = {"cpu": 1 << 25, "cuda": 1 << 31}
 _ATTEMPTS = 2
 
 #: Called with the patterns done and the patterns in all.

@@ -155,7 +155,8 @@ class Block:
         Where the rounding is known, what does not have it is beyond 1/2.
         """
         if self.rounding_is_known(limit):
-            return self.actual.view(torch.int32) != self._nearest_half()
+            due = self.actual.view(torch.int32) == self._nearest_half()
+            return torch.isfinite(self.actual) & ~due
         return self.beyond(limit + open_width)
 
     def rounding_is_known(self, limit: float) -> bool:
@@ -200,9 +201,12 @@ class Block:
             previous[0] = self.results.before
         return got[members] - previous
 
-    def worst(self) -> Sample:
-        """Return the element with the largest error, the first of equals."""
-        return self.sample(int((self.size == self.largest).nonzero()[0]))
+    def worst(self, members: torch.Tensor | None = None) -> Sample:
+        """Return the element with the largest error, of all or of some, the first of equals."""
+        if members is None:
+            return self.sample(int((self.size == self.largest).nonzero()[0]))
+        size = self.size[members]
+        return self.sample(int(members[int((size == size.max()).nonzero()[0])]))
 
     def sample(self, index: int, error: float | None = None) -> Sample:
         """Return one element, with another error figure than its own if one is given."""
