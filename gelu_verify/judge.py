@@ -183,7 +183,7 @@ def covers(allowance: Allowance, limit: float, elements: Elements) -> torch.Tens
 #: Where the left tail is 0 for certain in float32 and in float64 arithmetic: 1 + erf from 5.54 and
 #: 8.30 on, 1 + tanh before; 1/(1 + e^-y) underflows at x = -52 and -438. Beyond, only a result of 0
 #: is explained.
-_ZERO_BELOW = {"erf": (-6.5, -9.5), "tanh": (-6.5, -9.5), "sigmoid": (-70.0, -450.0)}
+ZERO_BELOW = {"erf": (-6.5, -9.5), "tanh": (-6.5, -9.5), "sigmoid": (-70.0, -450.0)}
 
 
 def cancellation_ratio(elements: Elements) -> torch.Tensor:
@@ -198,7 +198,7 @@ def cancellation_ratio(elements: Elements) -> torch.Tensor:
     ratio = errors.absolute / slack.clamp(min=torch.finfo(torch.float64).tiny)
     if elements.operator.derivative:
         return ratio
-    far = elements.x < _ZERO_BELOW[elements.formula][elements.fmt.bits == 64]
+    far = elements.x < ZERO_BELOW[elements.formula][elements.fmt.bits == 64]
     return torch.where(far & (elements.actual.double() != 0.0), torch.inf, ratio)
 
 

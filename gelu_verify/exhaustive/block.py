@@ -17,6 +17,7 @@ from gelu_verify.operators import Operator
 from gelu_verify.reference.exact import FastExact
 
 _ONE = 0x3F80_0000
+_MINUS_ZERO = 1 << 31
 _UNSIGNED = 0xFFFF_FFFF
 _MAGNITUDE = 0x7FFF_FFFF_FFFF_FFFF
 _EXPONENT = 0x7FF0_0000_0000_0000
@@ -245,8 +246,10 @@ class Block:
 
 
 def _is_inward(span: Span, derivative: int) -> bool:
-    """Return ``fast.inward`` of a span, which is the same for all of it (spans are cut at 1)."""
-    return span.negative or (derivative == 0 and span.start > _ONE)
+    """Return ``fast.inward`` of a span, which is the same for all of it (spans are cut at 1 and -0)."""
+    if span.negative:
+        return span.start != _MINUS_ZERO
+    return derivative == 0 and span.start > _ONE
 
 
 def _per_ulp(high: torch.Tensor, inward: bool) -> torch.Tensor:

@@ -23,50 +23,67 @@ from gelu_verify.measure import histogram
 NONE = 1 << 32
 
 
+#: Sets that elements beyond 4 ULP are settled in. One of four says by what it holds the built-in
+#: contracts, the first reason that covers it; one of three its class, if it has one.
+GUARDED, CANCELLED, APPROXIMATED, UNCOVERED = range(4)
+COLLAPSED, FLUSHED, OPPOSITE = range(4, 7)
+SETS = 7
+
+
 class Size(IntEnum):
-    """Columns of the floats of a row: sizes in ULP, float64."""
+    """Columns of the floats of a row: sizes in ULP, float64; then the largest error of each set."""
 
     WORST = 0  # largest error among finite results
     BACK = 1  # largest step back
+    SET = 2
+
+
+SIZES = Size.SET + SETS
 
 
 class Column(IntEnum):
-    """Columns of the integers of a row. The sums are those of ``measure.summary``, in two parts:
-    value = low + high·2^32, because clipped errors of a span may add up beyond 2^63.
+    """Columns of the integers of a row. The first are patterns of samples.
+
+    The sums are those of ``measure.summary``, in two parts: value = low + high·2^32, because
+    clipped errors of a span may add up beyond 2^63.
     """
 
-    WORST_AT = 0  # samples first: pattern of the largest error, the smallest of equals
+    WORST_AT = 0  # the largest error, the smallest of equals
     HALF_FIRST = 1  # smallest pattern of a settled error beyond 1/2 ULP
     ONE_FIRST = 2  # the same beyond 1 ULP
-    BACK_AT = 3  # pattern of the largest step back
+    BACK_AT = 3  # the largest step back
     ZERO_FIRST = 4  # smallest pattern of a +0 where -0 is due, flat spans only
     NAN_FIRST = 5  # smallest pattern of a NaN, flat spans only
-    HALF = 6
-    ONE = 7
-    BACK = 8
-    ZERO = 9
-    NAN = 10
-    REACH = 11  # largest pattern whose result is not saturated; -1: none
-    CLIPPED = 12
-    SIGNED_LOW = 13
-    SIGNED_HIGH = 14
-    SMALL_LOW = 15
-    SMALL_HIGH = 16
-    LARGE_LOW = 17
-    LARGE_HIGH = 18
-    INPUTS = 19  # patterns measured
+    SET_FIRST = 6  # of each set
+    SET_WORST_AT = 13  # of each set
+    SET_COUNT = 20  # of each set
+    HALF = 27
+    ONE = 28
+    BACK = 29
+    ZERO = 30
+    NAN = 31
+    REACH = 32  # largest pattern whose result is not saturated; -1: none
+    CLIPPED = 33
+    SIGNED_LOW = 34
+    SIGNED_HIGH = 35
+    SMALL_LOW = 36
+    SMALL_HIGH = 37
+    LARGE_LOW = 38
+    LARGE_HIGH = 39
+    INPUTS = 40  # patterns measured
 
 
 #: The first columns are patterns of samples, whose results are kept too.
-SAMPLES = 6
+SAMPLES = int(Column.SET_COUNT)
+COLUMNS = Column.INPUTS + 1
 
 
 @dataclass(frozen=True)
 class Figures:
     """One row a span of the function, S of them.
 
-    sizes: float64 (S, 2), see :class:`Size`; integers: int64 (S, 20), see :class:`Column`;
-    results: int32 (S, 6), what the kernel gave for the samples; counts: int64 (S, BIN_COUNT).
+    sizes: float64 (S, SIZES), see :class:`Size`; integers: int64 (S, COLUMNS), see :class:`Column`;
+    results: int32 (S, SAMPLES), what the kernel gave for the samples; counts: int64 (S, BIN_COUNT).
     """
 
     sizes: np.ndarray
@@ -77,11 +94,11 @@ class Figures:
     @classmethod
     def empty(cls, rows: int) -> Figures:
         """Return rows in which nothing was found yet."""
-        integers = np.zeros((rows, len(Column)), dtype=np.int64)
+        integers = np.zeros((rows, COLUMNS), dtype=np.int64)
         integers[:, :SAMPLES] = NONE
         integers[:, Column.REACH] = -1
         return cls(
-            np.zeros((rows, len(Size))),
+            np.zeros((rows, SIZES)),
             integers,
             np.zeros((rows, SAMPLES), dtype=np.int32),
             np.zeros((rows, histogram.BIN_COUNT), dtype=np.int64),

@@ -16,7 +16,7 @@ import torch
 
 from gelu_verify.exhaustive import gpu_kernels
 from gelu_verify.exhaustive.exact import series
-from gelu_verify.exhaustive.figures import SAMPLES, Column, Figures
+from gelu_verify.exhaustive.figures import COLUMNS, SAMPLES, SIZES, Column, Figures
 from gelu_verify.exhaustive.pieces import (
     FLAT_PIECE,
     PIECE,
@@ -74,7 +74,7 @@ class GpuEngine:
     def __init__(self, formula: str, derivative: int, limits: Limits, device: torch.device) -> None:
         self.formula, self.derivative, self.device = formula, derivative, device
         self._coefficients, self._terms = reference_table(formula, derivative, device)
-        numbers = [*series(formula), limits.select_from, limits.back_from, limits.open_width]
+        numbers = [*series(formula), *limits.numbers(formula)]
         self._constants = torch.tensor(numbers, dtype=torch.float64, device=device)
         self._reset()
 
@@ -101,7 +101,7 @@ class GpuEngine:
         cells = self._results.numel()
         gpu_kernels.sample_kernel[(-(-cells // 256),)](
             actual.view(torch.int32), low, first, stop, self._integers, self._results, cells,
-            COLUMNS=len(Column), SAMPLES=SAMPLES, BLOCK=256,
+            COLUMNS=COLUMNS, SAMPLES=SAMPLES, BLOCK=256,
         )  # fmt: skip
         for stretches in (work.flat, work.series, work.full):
             lengths = stretches.table[:, 1] - stretches.table[:, 0]
@@ -109,7 +109,7 @@ class GpuEngine:
         # One copy tells whether anything is left over.
         sums = [launch.selected.sum() for launch in launches]
         totals = torch.stack([other.sum(), *sums]).tolist()
-        ranges = [(span.start, span.stop) for span in work.infinite]
+        ranges = list(work.infinite)
         if totals[0]:
             ranges += self._other(work.flat, other.cpu().numpy() != 0)
         return Leftovers(ranges, self._selected(launches, totals[1:], low, actual))
@@ -132,7 +132,7 @@ class GpuEngine:
                 actual.view(torch.int32), table, len(stretches), low, self._integers, other,
                 IDENTITY=_IDENTITY if self.derivative else 0,
                 HALF=_HALF if self.derivative else 0, BLOCK=PIECE, CHUNKS=FLAT_PIECE // PIECE,
-                COLUMNS=len(Column), ZERO_FIRST=int(Column.ZERO_FIRST),
+                COLUMNS=COLUMNS, ZERO_FIRST=int(Column.ZERO_FIRST),
                 NAN_FIRST=int(Column.NAN_FIRST), ZERO=int(Column.ZERO), NAN=int(Column.NAN),
                 REACH=int(Column.REACH), num_warps=8,
             )  # fmt: skip
@@ -161,7 +161,7 @@ class GpuEngine:
         gpu_kernels.reduce_kernel[(launch.rows,)](
             launch.table, launch.rows, launch.pieces, launch.sizes, launch.integers,
             self._sizes, self._integers,
-            COLUMNS=len(Column), WORST_AT=int(Column.WORST_AT),
+            COLUMNS=COLUMNS, SIZES=SIZES, WORST_AT=int(Column.WORST_AT),
             HALF_FIRST=int(Column.HALF_FIRST), ONE_FIRST=int(Column.ONE_FIRST),
             BACK_AT=int(Column.BACK_AT), HALF=int(Column.HALF), REACH=int(Column.REACH),
             CLIPPED=int(Column.CLIPPED), SIGNED_LOW=int(Column.SIGNED_LOW), BLOCK=_REDUCED,

@@ -308,7 +308,7 @@ def _add(target_ptr, value):
 @triton.jit
 def reduce_kernel(
     table_ptr, rows, pieces, sizes_ptr, integers_ptr, row_sizes_ptr, row_integers_ptr,
-    COLUMNS: tl.constexpr, WORST_AT: tl.constexpr, HALF_FIRST: tl.constexpr,
+    COLUMNS: tl.constexpr, SIZES: tl.constexpr, WORST_AT: tl.constexpr, HALF_FIRST: tl.constexpr,
     ONE_FIRST: tl.constexpr, BACK_AT: tl.constexpr, HALF: tl.constexpr, REACH: tl.constexpr,
     CLIPPED: tl.constexpr, SIGNED_LOW: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
@@ -317,7 +317,7 @@ def reduce_kernel(
     begin = tl.load(table_ptr + 5 * stretch + 2).to(tl.int32)
     end = tl.load(table_ptr + 5 * stretch + 7, mask=stretch + 1 < rows, other=pieces).to(tl.int32)
     row = tl.load(table_ptr + 5 * stretch + 4)
-    sizes, integers = row_sizes_ptr + 2 * row, row_integers_ptr + COLUMNS * row
+    sizes, integers = row_sizes_ptr + SIZES * row, row_integers_ptr + COLUMNS * row
     worst, at = _smallest_where_largest(sizes_ptr, integers_ptr, begin, end, BLOCK)
     _keep_larger(sizes, integers + WORST_AT, worst, at)
     back, at = _smallest_where_largest(

@@ -6,8 +6,10 @@ from the number of the first piece of every stretch.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -50,44 +52,69 @@ class WorkList:
     flat: Stretches
     series: Stretches
     full: Stretches
-    infinite: tuple[Span, ...]
+    infinite: tuple[tuple[int, int], ...]
 
 
-@lru_cache(maxsize=4096)
+@dataclass(frozen=True)
+class Stretch:
+    """Patterns ``start`` to ``stop - 1``, all of one span; row: its row in the figures."""
+
+    span: Span
+    start: int
+    stop: int
+    row: int
+    kind: int
+
+
+@cache
+def _starts(formula: str, derivative: int) -> tuple[list[int], list[int]]:
+    """Return the first patterns of all spans, and their kinds."""
+    table = spans(formula, derivative)
+    return [s.start for s in table], [_kind(s, formula, derivative) for s in table]
+
+
+def stretches(formula: str, derivative: int, start: int, stop: int) -> Iterator[Stretch]:
+    """Yield the stretches of patterns ``start`` to ``stop - 1`` of one function."""
+    starts, kinds = _starts(formula, derivative)
+    table = spans(formula, derivative)
+    row = bisect_right(starts, start) - 1
+    while row < len(table) and starts[row] < stop:
+        span = table[row]
+        low, kind = max(start, span.start), kinds[row]
+        if low > span.start and span.zone not in FLAT_KINDS:
+            kind &= ~UNORDERED  # which only the first of a span can be
+        yield Stretch(span, low, min(stop, span.stop), row, kind)
+        row += 1
+
+
+@lru_cache(maxsize=64)
 def work_list(formula: str, derivative: int, start: int, stop: int) -> WorkList:
     """Return the work on patterns ``start`` to ``stop - 1`` of one function."""
-    rows: dict[str, list[tuple[int, int, int, int]]] = {"flat": [], "series": [], "full": []}
-    infinite = []
-    for row, span in enumerate(spans(formula, derivative)):
-        part = span.clipped(start, stop)
-        if part is None:
-            continue
-        if span.zone is Zone.INFINITE:
-            infinite.append(part)
-            continue
-        name = "flat" if span.zone in FLAT_KINDS else span.zone.value
-        rows[name].append((part.start, part.stop, _kind(part, formula, derivative), row))
+    rows: dict[str, list[Stretch]] = {"flat": [], "series": [], "full": [], "infinite": []}
+    for part in stretches(formula, derivative, start, stop):
+        zone = part.span.zone
+        rows["flat" if zone in FLAT_KINDS else zone.value].append(part)
     return WorkList(
         _stretches(rows["flat"], FLAT_PIECE),
         _stretches(rows["series"], PIECE),
         _stretches(rows["full"], PIECE),
-        tuple(infinite),
+        tuple((part.start, part.stop) for part in rows["infinite"]),
     )
 
 
-def _kind(part: Span, formula: str, derivative: int) -> int:
-    if part.zone in FLAT_KINDS:
-        return FLAT_KINDS[part.zone]
+def _kind(span: Span, formula: str, derivative: int) -> int:
+    if span.zone in FLAT_KINDS:
+        return FLAT_KINDS[span.zone]
     turning = turning_pattern(formula)
-    falling = part.negative and part.start <= turning
-    unordered = part.start in (0, _SIGN, turning + 1)
-    ties = derivative == 0 and (part.start & (_SIGN - 1)) < _TIES_BELOW
+    falling = span.negative and span.start <= turning
+    unordered = span.start in (0, _SIGN, turning + 1)
+    ties = derivative == 0 and (span.start & (_SIGN - 1)) < _TIES_BELOW
     return FALLING * falling + UNORDERED * unordered + TIES * ties
 
 
-def _stretches(rows: list[tuple[int, int, int, int]], size: int) -> Stretches:
-    table = np.array(rows, dtype=np.int64).reshape(-1, 4)
+def _stretches(parts: list[Stretch], size: int) -> Stretches:
+    rows = [(part.start, part.stop, 0, part.kind, part.row) for part in parts]
+    table = np.array(rows, dtype=np.int64).reshape(-1, 5)
     counts = -(-(table[:, 1] - table[:, 0]) // size)
-    first = np.cumsum(counts) - counts
-    table = np.ascontiguousarray(np.insert(table, 2, first, axis=1))
+    table[:, 2] = np.cumsum(counts) - counts
     return Stretches(table, int(counts.sum()))

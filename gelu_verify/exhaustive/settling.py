@@ -7,6 +7,7 @@ inputs, go through the general :class:`~gelu_verify.exhaustive.measuring.Pass`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -14,20 +15,40 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from gelu_verify.contracts import Contract, ZeroSign
+from gelu_verify import contracts
+from gelu_verify.contracts import BUILT_IN, AllowanceKind, Contract, ZeroSign
 from gelu_verify.exhaustive import scattered
 from gelu_verify.exhaustive.block import Results, consecutive_bits
-from gelu_verify.exhaustive.figures import NONE, SAMPLES, Column, Figures, Size
+from gelu_verify.exhaustive.figures import (
+    COLLAPSED,
+    FLUSHED,
+    NONE,
+    OPPOSITE,
+    SAMPLES,
+    SETS,
+    Column,
+    Figures,
+    Size,
+)
 from gelu_verify.exhaustive.measuring import OPEN, Pass
 from gelu_verify.exhaustive.scattered import Scattered
-from gelu_verify.exhaustive.spans import EPSILON, Span, Zone, spans, turning_pattern
-from gelu_verify.judge import Elements, Tally, permitted
+from gelu_verify.exhaustive.spans import EPSILON, FP32, Span, Zone, spans, turning_pattern
+from gelu_verify.judge import ZERO_BELOW, Elements, Tally, Usage, permitted
 from gelu_verify.measure.error import Class
 from gelu_verify.measure.summary import ClassTally, Sample, worse
 
 _MAGNITUDE = 0x7FFF_FFFF
 _UNSIGNED = 0xFFFF_FFFF
 _ONE = 0x3F80_0000
+_MARGIN = 1e-7
+_LEVELS = ("tail_accurate", "saturating", "cancelling", "approximation")
+_GUARD, _CANCELLATION, _ = contracts.get("approximation").allowances
+_CLASSES = {
+    COLLAPSED: Class.COLLAPSE,
+    FLUSHED: Class.FLUSHED_SUBNORMAL,
+    OPPOSITE: Class.OPPOSITE_SIGN,
+}
+_REASONS = [allowance.kind.value for allowance in contracts.get("approximation").allowances]
 #: Elements collected before they are judged: judging a few costs as much as judging thousands.
 _COLLECTED = 1 << 15
 #: Fewer elements than this are measured faster on the CPU than on a GPU.
@@ -36,15 +57,26 @@ _FEW = 1 << 16
 
 @dataclass(frozen=True)
 class Limits:
-    """From where on an engine selects elements, in ULP.
+    """From where on an engine selects elements, which are then judged by themselves.
 
-    select_from: error; back_from: step back; open_width: half the width around 1/2 and 1 ULP in
-    which the reference leaves a verdict open.
+    select_from: error in ULP; infinite where the sets of the figures say all. back_from, back_slack:
+    a step back beyond the first (ULP) and beyond the second times ``|x|`` is selected. open_width:
+    half the width (ULP) around 1/2, 1 and 4 ULP in which the reference leaves a verdict open.
     """
 
     select_from: float
     back_from: float
+    back_slack: float
     open_width: float = OPEN
+
+    def numbers(self, formula: str) -> list[float]:
+        """Return them as engines take them, with threshold, unit and far left of the sets."""
+        far = [ZERO_BELOW[name][0] for name in (formula, "tanh")]
+        return [
+            *(self.select_from, self.back_from, self.back_slack),
+            *(_GUARD.threshold, FP32.arithmetic_unit * _CANCELLATION.factor, *far),
+            self.open_width,
+        ]
 
 
 @dataclass(frozen=True)
@@ -89,6 +121,7 @@ class EnginePass:
 
         first: the first pattern to be added.
         """
+        actual = actual.contiguous()
         left = self.engine.measure(first, actual, lead)
         low = first - lead
         for start, stop in left.ranges:
@@ -128,17 +161,28 @@ class EnginePass:
         step = part.actual.double() - part.before.double()
         back = torch.where(falling, step, -step)
         is_back = (back > 0.0) & (back < torch.inf)
-        back_from = _back_from(self.general.contract)
-        is_open = is_back & (back > back_from * elements.errors.ulp_size)
+        limit = _back_from(self.general.contract) * elements.errors.ulp_size
+        is_open = is_back & (back > limit)
         if bool(is_open.any()):
             slack = 2 * permitted(self.general.contract, elements.select(is_open))
             self.general.census.reversals_broken += int((back[is_open] > slack).sum())
 
 
 def limits_of(general: Pass) -> Limits:
-    """Return from where on an engine selects, for the contracts that are judged."""
-    judged = [c for c in general.contracts() if not _is_settled(c)]
-    return Limits(min(c.max_error_ulp for c in judged) - OPEN, _back_from(general.contract))
+    """Return from where on an engine selects, for the contracts that are judged.
+
+    A step back is within the contract of both neighbours up to twice what it permits, of which the
+    limit and the slack of cancellation are parts. A little less, because the judge has the say.
+    """
+    contract = general.contract
+    judged = [c for c in general.contracts() if c not in BUILT_IN and not _is_settled(c)]
+    cancellation = contract.allowance(AllowanceKind.CANCELLATION)
+    unit = FP32.arithmetic_unit * cancellation.factor if cancellation else 0.0
+    return Limits(
+        min((c.max_error_ulp - OPEN for c in judged), default=math.inf),
+        _back_from(contract) * (1 - _MARGIN),
+        2 * unit * (1 - _MARGIN),
+    )
 
 
 def _back_from(contract: Contract) -> float:
@@ -202,6 +246,7 @@ class _Settled:
         self._reach(span, integers[Column.REACH])
         self._counts(row, span, integers)
         self._flat(row, integers)
+        self._sets(row, span, integers)
         if integers[Column.BACK]:
             self.census.reversals += integers[Column.BACK]
             size = float(self.figures.sizes[row, Size.BACK])
@@ -266,7 +311,32 @@ class _Settled:
                 if cls is Class.NAN_FOR_NUMBER or contract.zero_sign is ZeroSign.STRICT:
                     self.general.tally(contract).merge(Tally(contract, count, sample, sample))
 
-    def _sample(self, row: int, column: Column, error: float | None = None) -> Sample:
+    def _sets(self, row: int, span: Span, integers: list[int]) -> None:
+        """Add what is beyond 4 ULP to the built-in contracts of that limit, and to the classes.
+
+        Each permits one more reason than the one before: what the n-th set holds breaks the first
+        n of them, and holds the others by that reason only.
+        """
+        assert span.region is not None
+        for number in range(SETS):
+            count = integers[Column.SET_COUNT + number]
+            if count == 0:
+                continue
+            first = self._sample(row, Column.SET_FIRST + number)
+            worst = self._sample(row, Column.SET_WORST_AT + number)
+            if number in _CLASSES:
+                seen = self.census.summary.classes.setdefault(_CLASSES[number], ClassTally())
+                seen.merge(ClassTally(count, first, worst))
+                continue
+            for name in _LEVELS[: number + 1]:
+                contract = contracts.get(name)
+                self.general.tally(contract).merge(Tally(contract, count, first, worst))
+            if self.general.contract.name in _LEVELS[number + 1 :]:
+                use = (_REASONS[number], span.region), Usage(count, worst)
+                contract = self.general.contract
+                self.general.tally(contract).merge(Tally(contract, usage=dict([use])))
+
+    def _sample(self, row: int, column: int, error: float | None = None) -> Sample:
         pattern = int(self.figures.integers[row, column])
         inputs = (_ONE, pattern) if self.general.operator.derivative else (pattern,)
         got = int(self.figures.results[row, column]) & _UNSIGNED
