@@ -18,6 +18,7 @@ import gelu_verify
 from gelu_verify.campaign import executors, shard
 from gelu_verify.campaign.ledger import Ledger, key_digest
 from gelu_verify.errors import GeluVerifyError
+from gelu_verify.exhaustive.names import engine_name
 from gelu_verify.job import Job
 from gelu_verify.kernels.failure import KernelFailure
 from gelu_verify.reference.certificate.source import source_hash
@@ -141,6 +142,7 @@ def campaign_key(job: Job, plan: Plan) -> dict[str, str]:
         "sweep": f"fp32, {plan.patterns} patterns from {plan.first}, "
         f"shards of {plan.shard_size(job.device)}",
         "reference": source_hash(),
+        "engine": engine_name(job.device),
     }
 
 

@@ -246,7 +246,7 @@ class Block:
 
 
 def _is_inward(span: Span, derivative: int) -> bool:
-    """Return ``fast.inward`` of a span, which is the same for all of it (spans are cut at 1 and -0)."""
+    """Return ``fast.inward`` of a span, the same for all of it: spans are cut at 1 and -0."""
     if span.negative:
         return span.start != _MINUS_ZERO
     return derivative == 0 and span.start > _ONE

@@ -71,7 +71,7 @@ class CpuEngine:
 
     def _in_order(self, start: int, zone: Zone, low: int, got: np.ndarray) -> bool:
         """Tell whether the first of a flat stretch is in order with the one before it."""
-        if self.derivative or zone is Zone.NAN or start == low or start == 1 << 31:
+        if self.derivative or zone is Zone.NAN or start in (low, 1 << 31):
             return True
         step = float(got[start - low]) - float(got[start - low - 1])
         if zone is Zone.FLAT_HALF and start >= 1 << 31:

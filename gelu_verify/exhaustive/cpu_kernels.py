@@ -19,7 +19,6 @@ from gelu_verify.exhaustive.figures import (
     COLLAPSED,
     FLUSHED,
     GUARDED,
-    NONE,
     OPPOSITE,
     UNCOVERED,
     Column,
@@ -46,6 +45,9 @@ _CLIP = 2.0**24
 _SPLIT = 2.0**8
 #: A verdict this near, relative, is left to the judge.
 _NEAR = 1e-7
+#: Added to a number below 2^51 it leaves the nearest integer in the last bits.
+_MAGIC = 1.5 * 2.0**52
+_MAGIC_BITS = int(np.float64(_MAGIC).view(np.int64))
 _FAR_FROM = 4.0
 _OPEN_LEVEL = -1
 
@@ -76,7 +78,7 @@ _WORST, _BACK_SIZE, _SET_SIZE = int(Size.WORST), int(Size.BACK), int(Size.SET)
 
 
 @compiled
-def flat(got, start, kind, derivative, integers, results):  # type: ignore[no-untyped-def]
+def flat(got, start, kind, derivative, integers, results):
     """Compare results (int32 patterns (N,)) of a flat stretch with what is due there.
 
     kind: 0 flat zero, 1 flat identity, 2 flat half, 3 NaN. Adds +0 where -0 is due, NaN and reach
@@ -107,7 +109,7 @@ def flat(got, start, kind, derivative, integers, results):  # type: ignore[no-un
 
 
 @compiled
-def _count_flat(got, start, kind, derivative, wrong, integers, results):  # type: ignore[no-untyped-def]
+def _count_flat(got, start, kind, derivative, wrong, integers, results):
     """Add +0 where -0 is due, and NaN, unless there is more that is wrong."""
     zeros, nans, zero_first, nan_first, nan_last = 0, 0, -1, -1, -1
     for i in range(len(got)):
@@ -133,14 +135,14 @@ def _count_flat(got, start, kind, derivative, wrong, integers, results):  # type
 
 
 @compiled
-def _keep_first(integers, results, column, pattern, got):  # type: ignore[no-untyped-def]
+def _keep_first(integers, results, column, pattern, got):
     if pattern < integers[column]:
         integers[column] = pattern
         results[column] = got
 
 
 @compiled
-def _keep_worst(sizes, integers, results, size_column, column, size, pattern, got):  # type: ignore[no-untyped-def]
+def _keep_worst(sizes, integers, results, size_column, column, size, pattern, got):
     if size > sizes[size_column] or (size == sizes[size_column] and pattern < integers[column]):
         sizes[size_column] = size
         integers[column] = pattern
@@ -148,7 +150,7 @@ def _keep_worst(sizes, integers, results, size_column, column, size, pattern, go
 
 
 @compiled
-def _add_to_set(sizes, integers, results, number, size, pattern, got):  # type: ignore[no-untyped-def]
+def _add_to_set(sizes, integers, results, number, size, pattern, got):
     integers[_SET_COUNT + number] += 1
     _keep_first(integers, results, _SET_FIRST + number, pattern, got)
     _keep_worst(
@@ -157,7 +159,7 @@ def _add_to_set(sizes, integers, results, number, size, pattern, got):  # type: 
 
 
 @compiled
-def _per_ulp(y, inward):  # type: ignore[no-untyped-def]
+def _per_ulp(y, inward):
     """Return 1/ulp(y); inward: y, where a power of two, is not reached from below."""
     size = abs(y)
     mantissa, exponent = math.frexp(size)
@@ -170,7 +172,7 @@ def _per_ulp(y, inward):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _slack(x, formula, derivative, unit):  # type: ignore[no-untyped-def]
+def _slack(x, formula, derivative, unit):
     """Return the error that cancellation explains: ``Operator.cancellation`` in units of u."""
     size = abs(x)
     if derivative == 0:
@@ -187,7 +189,7 @@ def _slack(x, formula, derivative, unit):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _covered(error, x, got, formula, derivative, zero_below, unit):  # type: ignore[no-untyped-def]
+def _covered(error, x, got, formula, derivative, zero_below, unit):
     """Tell whether cancellation covers an absolute error: 1 yes, 0 no, -1 too near to tell."""
     if derivative == 0 and x < zero_below and got != 0.0:
         return 0
@@ -198,7 +200,7 @@ def _covered(error, x, got, formula, derivative, zero_below, unit):  # type: ign
 
 
 @compiled
-def _level(x, got, y, formula, derivative, constants, tanh_table, open_width):  # type: ignore[no-untyped-def]
+def _level(x, got, y, formula, derivative, constants, tanh_table, open_width):
     """Return the set that says which built-in contracts an error beyond 4 ULP holds.
 
     The first of its reasons: ``judge.covers`` for the guard, cancellation, and the tanh form in
@@ -233,7 +235,7 @@ def _level(x, got, y, formula, derivative, constants, tanh_table, open_width):  
 
 
 @compiled
-def _class(got, y):  # type: ignore[no-untyped-def]
+def _class(got, y):
     """Return the set of the class of an error beyond 4 ULP, 0 for none, -1 if too near to tell."""
     size = abs(y)
     if size < 2.0**-148:
@@ -246,7 +248,7 @@ def _class(got, y):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _scale(y_bits, error, per_ulp_bits, inward, got, y, per_ulp):  # type: ignore[no-untyped-def]
+def _scale(y_bits, error, per_ulp_bits, inward, got, y, per_ulp):
     """Write 1/ulp(y) and the signed errors in ULP. See ``block._per_ulp``."""
     for i in range(len(y)):
         magnitude = (y_bits[i] & np.int64(_MAGNITUDE_64)) - inward
@@ -257,7 +259,7 @@ def _scale(y_bits, error, per_ulp_bits, inward, got, y, per_ulp):  # type: ignor
 
 
 @compiled
-def measure(  # type: ignore[no-untyped-def]
+def measure(
     actual, got_bits, low, start, stop, kind, formula, derivative, is_series, c, tanh_table,
     constants, rooms, room_bits, sizes, integers, results, counts, selected, chosen,
 ):  # fmt: skip
@@ -292,8 +294,14 @@ def measure(  # type: ignore[no-untyped-def]
         before = np.nan
         if begin > start or (begin > low and kind & UNORDERED == 0):
             before = np.float64(actual[begin - low - 1])
+        bits = got_bits[begin - low : begin - low + n]
+        if kind & TIES == 0 and _ordinary(
+            begin, x, y, error, room_bits[4, :n], per_ulp, t, room_bits[2, :n], got, bits, before,
+            kind, derivative, constants, sizes, integers, results, counts,
+        ):  # fmt: skip
+            continue
         chosen = _chunk(
-            begin, x, y, error, room_bits[4, :n], per_ulp, got, got_bits[begin - low : begin - low + n], before,
+            begin, x, y, error, room_bits[4, :n], per_ulp, got, bits, before,
             kind, formula, derivative, tanh_table, constants,
             sizes, integers, results, counts, selected, chosen,
         )  # fmt: skip
@@ -301,9 +309,9 @@ def measure(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _chunk(  # type: ignore[no-untyped-def]
-    begin, x, y, error, error_bits, per_ulp, got32, got_bits, before, kind, formula, derivative, tanh_table,
-    constants, sizes, integers, results, counts, selected, chosen,
+def _chunk(
+    begin, x, y, error, error_bits, per_ulp, got32, got_bits, before, kind, formula, derivative,
+    tanh_table, constants, sizes, integers, results, counts, selected, chosen,
 ):  # fmt: skip
     """Add the elements of a chunk to the row and to the selected ones."""
     select_from, back_from, back_slack = constants[2], constants[3], constants[4]
@@ -402,7 +410,117 @@ def _chunk(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _nearest_half(pattern):  # type: ignore[no-untyped-def]
+def _ordinary(
+    begin, x, y, error, error_bits, per_ulp, t, t_bits, got, got_bits, before, kind, derivative,
+    constants, sizes, integers, results, counts,
+):  # fmt: skip
+    """Add a chunk, without branches, if none of its elements is selected or in a set.
+
+    Returns False, and adds nothing, if one may be. t: room for N numbers.
+    """
+    width, negative = constants[9], begin >= _SIGN
+    largest, strange, half, one = np.int64(0), 0, 0, 0
+    for i in range(len(x)):
+        largest = max(largest, error_bits[i] & np.int64(_MAGNITUDE_64))
+    for i in range(len(x)):
+        size = abs(error[i])
+        strange += abs(size - 0.5) <= width
+        strange += abs(size - 1.0) <= width
+        strange += not (np.float64(got[i]) * y[i] > 0.0)
+        half += size > 0.5 + width
+        one += size > 1.0 + width
+    t_bits[0] = largest
+    top = t[0]
+    if strange > 0 or not (top < min(constants[2], _FAR_FROM - width)):
+        return False
+    backs, back, back_index = 0, 0.0, -1
+    if derivative == 0:
+        backs, back, back_index = _steps_back(got, before, kind, x, per_ulp, constants)
+        if backs < 0:
+            return False
+    for i in range(len(x)):
+        t[i] = error[i] * _UNIT + _MAGIC
+    signed = np.int64(0)
+    for i in range(len(x)):
+        signed += t_bits[i] - np.int64(_MAGIC_BITS)
+    for i in range(len(x)):
+        t[i] = error[i] * error[i] * _UNIT + _MAGIC
+    small = np.int64(0)
+    for i in range(len(x)):
+        small += t_bits[i] - np.int64(_MAGIC_BITS)
+    for i in range(len(x)):
+        slot = ((error_bits[i] & np.int64(_MAGNITUDE_64)) >> 50) - _LOWEST_BIN
+        counts[max(slot, 0)] += 1  # far below the last bin
+    if top > sizes[_WORST] or (top == sizes[_WORST] and begin < integers[_WORST_AT]):
+        index = 0
+        while abs(error[index]) != top:
+            index += 1
+        _keep_worst(
+            sizes, integers, results, _WORST, _WORST_AT, top, begin + index, got_bits[index]
+        )
+    if half > 0 and begin < integers[_HALF_FIRST]:
+        _find_first(error, 0.5 + width, begin, got_bits, integers, results, _HALF_FIRST)
+    if one > 0 and begin < integers[_ONE_FIRST]:
+        _find_first(error, 1.0 + width, begin, got_bits, integers, results, _ONE_FIRST)
+    if backs > 0 and back >= sizes[_BACK_SIZE]:
+        _keep_worst(
+            sizes, integers, results, _BACK_SIZE, _BACK_AT, back, begin + back_index,
+            got_bits[back_index],
+        )  # fmt: skip
+    index = len(x) - 1
+    while index >= 0 and begin + index > integers[_REACH]:
+        due = 0.0 if negative else (x[index] if derivative == 0 else 1.0)
+        if np.float64(got[index]) != due:
+            integers[_REACH] = begin + index
+        index -= 1
+    integers[_H] += half
+    integers[_O] += one
+    integers[_B] += backs
+    for column, total in ((_SIGNED, signed), (_SIGNED + 2, small)):
+        integers[column] += total & 0xFFFF_FFFF
+        integers[column + 1] += total >> 32
+    return True
+
+
+@compiled
+def _find_first(error, limit, begin, got_bits, integers, results, column):
+    index = 0
+    while not abs(error[index]) > limit:
+        index += 1
+    _keep_first(integers, results, column, begin + index, got_bits[index])
+
+
+@compiled
+def _steps_back(got, before, kind, x, per_ulp, constants):
+    """Return how many results step back, the largest step in ULP and its index; all finite.
+
+    -1 in place of the count if one is selected.
+    """
+    sign = 1.0 if kind & FALLING != 0 else -1.0
+    first = (np.float64(got[0]) - before) * sign
+    count = 1 if 0.0 < first < 1e300 else 0
+    if sign > 0.0:
+        for i in range(1, len(got)):
+            count += got[i] > got[i - 1]
+    else:
+        for i in range(1, len(got)):
+            count += got[i] < got[i - 1]
+    largest, index = 0.0, -1
+    if count == 0:
+        return count, largest, index
+    for i in range(len(got)):
+        step = first if i == 0 else (np.float64(got[i]) - np.float64(got[i - 1])) * sign
+        if 0.0 < step < 1e300:
+            back = step * per_ulp[i]
+            if back > constants[3] and step > constants[4] * abs(x[i]):
+                return -1, largest, index
+            if back > largest:
+                largest, index = back, i
+    return count, largest, index
+
+
+@compiled
+def _nearest_half(pattern):
     """Return RN(x/2 + x²·f''(0)/2) as a pattern, |x| < 2^-125: see ``Block._nearest_half``."""
     magnitude = pattern & _MAGNITUDE
     if pattern >= _SIGN:
@@ -411,6 +529,6 @@ def _nearest_half(pattern):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _rounded(value):  # type: ignore[no-untyped-def]
+def _rounded(value):
     """Round to the nearest integer, ties to even, ``|value|`` below 2^51."""
-    return np.int64((value + 6755399441055744.0) - 6755399441055744.0)
+    return np.int64((value + _MAGIC) - _MAGIC)

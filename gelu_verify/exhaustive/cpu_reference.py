@@ -22,7 +22,7 @@ TERMS = 25
 _ROUND_16 = 1.5 * 2.0 ** (52 - 16)
 _ROUND_23 = 1.5 * 2.0 ** (52 - 23)
 
-inline = njit(nogil=True, cache=True, fastmath=False)
+compiled = njit(nogil=True, cache=True, fastmath=False)
 
 
 @cache
@@ -40,8 +40,8 @@ def table(formula: str, derivative: int) -> np.ndarray:
     return np.array([*values, c.argument_hi, c.argument_lo, c.decay])
 
 
-@inline
-def _argument(a, formula, c):  # type: ignore[no-untyped-def]
+@compiled
+def _argument(a, formula, c):
     """Return v(a) as (high, low): ``tails._sigmoid_argument`` and ``_tanh_argument``."""
     if formula == SIGMOID:
         larger, smaller = a * c[0], a * c[1]
@@ -58,8 +58,8 @@ def _argument(a, formula, c):  # type: ignore[no-untyped-def]
     return high, (larger - high) + smaller
 
 
-@inline
-def logistic_tail(a, formula, c):  # type: ignore[no-untyped-def]
+@compiled
+def logistic_tail(a, formula, c):
     """Return σ(-v(a)): ``tails._logistic_tail``."""
     high, low = _argument(a, formula, c)
     decay = math.exp(-high)
@@ -67,8 +67,8 @@ def logistic_tail(a, formula, c):  # type: ignore[no-untyped-def]
     return min(decay / (decay + 1.0), 0.5)
 
 
-@inline
-def logistic_slope(a, formula, c):  # type: ignore[no-untyped-def]
+@compiled
+def logistic_slope(a, formula, c):
     """Return f'(-a): ``tails.tanh_slope`` and ``sigmoid_slope``."""
     high, low = _argument(a, formula, c)
     if formula == SIGMOID:
@@ -89,8 +89,8 @@ def logistic_slope(a, formula, c):  # type: ignore[no-untyped-def]
     return min(decay * bracket / (denominator * denominator), 0.5)
 
 
-@inline
-def _polynomial(t, result, c):  # type: ignore[no-untyped-def]
+@compiled
+def _polynomial(t, result, c):
     """Go on with the evaluation of the polynomial in t, in place, (N,) each, five terms a pass.
 
     One pass a term would wait for the memory, one pass for all is not vectorised.
@@ -106,8 +106,8 @@ def _polynomial(t, result, c):  # type: ignore[no-untyped-def]
             result[i] = r * t[i] + c4
 
 
-@inline
-def erf_left(x, derivative, c, t, out):  # type: ignore[no-untyped-def]
+@compiled
+def erf_left(x, derivative, c, t, out):
     """Write Φ(-|x|) or GELU'(-|x|), x float64 (N,): ``tails.erf_tail`` and ``erf_slope``.
 
     t: room for N numbers.
@@ -131,8 +131,8 @@ def erf_left(x, derivative, c, t, out):  # type: ignore[no-untyped-def]
         out[i] = min(out[i] * math.exp(t[i]), 0.5)
 
 
-@inline
-def full(x, formula, derivative, c, t, out):  # type: ignore[no-untyped-def]
+@compiled
+def full(x, formula, derivative, c, t, out):
     """Write the exact values at x, float64 (N,), 2^-12 <= |x|: see ``reference.fast``."""
     if formula == ERF:
         erf_left(x, derivative, c, t, out)
@@ -147,8 +147,8 @@ def full(x, formula, derivative, c, t, out):  # type: ignore[no-untyped-def]
         out[i] = left if derivative == 1 else left * x[i]
 
 
-@inline
-def tiny(x, derivative, c2, c4, out):  # type: ignore[no-untyped-def]
+@compiled
+def tiny(x, derivative, c2, c4, out):
     """Write the exact values at x, float64 (N,), |x| < 2^-12: see ``exhaustive.exact``."""
     if derivative == 1:
         for i in range(len(x)):

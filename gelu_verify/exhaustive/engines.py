@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-from importlib import metadata
-
 import torch
 
 from gelu_verify.exhaustive.figures import Figures
 from gelu_verify.exhaustive.measuring import Pass
+from gelu_verify.exhaustive.names import is_compiled
 from gelu_verify.exhaustive.settling import Engine, Leftovers, limits_of
 
 
@@ -36,19 +34,8 @@ def engine_for(general: Pass, device: torch.device) -> Engine:
         from gelu_verify.exhaustive.gpu_engine import GpuEngine
 
         return GpuEngine(formula, derivative, limits_of(general), device)
-    if _compiled():
+    if is_compiled():
         from gelu_verify.exhaustive.cpu_engine import CpuEngine
 
         return CpuEngine(formula, derivative, limits_of(general))
     return TorchEngine(formula, derivative)
-
-
-def engine_name(device: str) -> str:
-    """Return the name of the engine that measures on a device here, with its version."""
-    if device.startswith("cuda"):
-        return f"triton {metadata.version('triton')}"
-    return f"numba {metadata.version('numba')}" if _compiled() else "torch"
-
-
-def _compiled() -> bool:
-    return importlib.util.find_spec("numba") is not None

@@ -7,6 +7,7 @@ is of torch's evaluation on the CPU, by which all samples are measured.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -16,8 +17,17 @@ import torch
 
 from gelu_verify.exhaustive import gpu_kernels
 from gelu_verify.exhaustive.exact import series
-from gelu_verify.exhaustive.figures import COLUMNS, SAMPLES, SIZES, Column, Figures
+from gelu_verify.exhaustive.figures import (
+    COLUMNS,
+    SAMPLES,
+    SETS,
+    SIZES,
+    Column,
+    Figures,
+    Size,
+)
 from gelu_verify.exhaustive.pieces import (
+    FLAT_BLOCK,
     FLAT_PIECE,
     PIECE,
     Stretches,
@@ -30,9 +40,11 @@ from gelu_verify.reference import coefficients
 
 _BINS_POWER = 256
 _ROUND = (1.5 * 2.0 ** (52 - 16), 1.5 * 2.0 ** (52 - 23))
+#: √(2/π), the factor of x³, the factor of the sigmoid, φ(0): see ``Operator.cancellation``.
+_SLACK = (math.sqrt(2 / math.pi), 0.044715, 1.702, 1 / math.sqrt(2 * math.pi))
 #: Elements handed over at once: their tensors take a few hundred bytes each.
 _SELECTED = 1 << 25
-_REDUCED = 512
+_REDUCED = 1024
 _IDENTITY, _HALF = 0x3F80_0000, 0x3F00_0000
 
 
@@ -63,7 +75,17 @@ class _Launch:
         self.sizes = torch.empty((2, self.pieces), dtype=torch.float64, device=device)
         shape = (gpu_kernels.PIECE_COLUMNS, self.pieces)
         self.integers = torch.empty(shape, dtype=torch.int64, device=device)
-        self.selected = torch.empty(self.pieces, dtype=torch.int32, device=device)
+        self.counts = torch.empty((2, self.pieces), dtype=torch.int32, device=device)
+
+    @property
+    def selected(self) -> torch.Tensor:
+        """How many elements of each piece are selected."""
+        return self.counts[0]
+
+    @property
+    def far(self) -> torch.Tensor:
+        """How many elements of each piece are beyond 4 ULP, and not selected."""
+        return self.counts[1]
 
 
 class GpuEngine:
@@ -74,7 +96,8 @@ class GpuEngine:
     def __init__(self, formula: str, derivative: int, limits: Limits, device: torch.device) -> None:
         self.formula, self.derivative, self.device = formula, derivative, device
         self._coefficients, self._terms = reference_table(formula, derivative, device)
-        numbers = [*series(formula), *limits.numbers(formula)]
+        self._tanh, _ = reference_table("tanh", derivative, device)
+        numbers = [*series(formula), *limits.numbers(formula), *_SLACK, 2.0**-148, 2.0**126]
         self._constants = torch.tensor(numbers, dtype=torch.float64, device=device)
         self._reset()
 
@@ -98,21 +121,27 @@ class GpuEngine:
             for stretches, is_series in ((work.series, True), (work.full, False))
             if len(stretches)
         ]
-        cells = self._results.numel()
-        gpu_kernels.sample_kernel[(-(-cells // 256),)](
-            actual.view(torch.int32), low, first, stop, self._integers, self._results, cells,
-            COLUMNS=COLUMNS, SAMPLES=SAMPLES, BLOCK=256,
-        )  # fmt: skip
+        # One copy tells whether anything is left over.
+        sums = [launch.counts.sum(1, dtype=torch.int64) for launch in launches]
+        totals = torch.cat([other.sum().reshape(1), *sums]).tolist()
+        has_far = [total > 0 for total in totals[2::2]]
+        for launch, far in zip(launches, has_far, strict=True):
+            if far:
+                self._sets(launch, low, actual)
+            self._reduce(launch)
+        self._samples(low, first, stop, actual)
         for stretches in (work.flat, work.series, work.full):
             lengths = stretches.table[:, 1] - stretches.table[:, 0]
             self._inputs[stretches.table[:, 4]] += lengths
-        # One copy tells whether anything is left over.
-        sums = [launch.selected.sum() for launch in launches]
-        totals = torch.stack([other.sum(), *sums]).tolist()
         ranges = list(work.infinite)
         if totals[0]:
             ranges += self._other(work.flat, other.cpu().numpy() != 0)
-        return Leftovers(ranges, self._selected(launches, totals[1:], low, actual))
+        left = [
+            (launch, far)
+            for launch, far, selected in zip(launches, has_far, totals[1::2], strict=True)
+            if far or selected
+        ]
+        return Leftovers(ranges, self._selected(left, low, actual))
 
     def take(self) -> Figures:
         """Return the rows and begin anew."""
@@ -131,7 +160,8 @@ class GpuEngine:
             gpu_kernels.flat_kernel[(stretches.pieces,)](
                 actual.view(torch.int32), table, len(stretches), low, self._integers, other,
                 IDENTITY=_IDENTITY if self.derivative else 0,
-                HALF=_HALF if self.derivative else 0, BLOCK=PIECE, CHUNKS=FLAT_PIECE // PIECE,
+                HALF=_HALF if self.derivative else 0,
+                BLOCK=FLAT_BLOCK, CHUNKS=FLAT_PIECE // FLAT_BLOCK,
                 COLUMNS=COLUMNS, ZERO_FIRST=int(Column.ZERO_FIRST),
                 NAN_FIRST=int(Column.NAN_FIRST), ZERO=int(Column.ZERO), NAN=int(Column.NAN),
                 REACH=int(Column.REACH), num_warps=8,
@@ -154,10 +184,34 @@ class GpuEngine:
         launch = _Launch(stretches, is_series, self.device)
         gpu_kernels.measure_kernel[(launch.pieces,)](
             *self._arguments(launch, low, actual),
-            launch.sizes, launch.integers, launch.selected, self._counts, launch.pieces,
+            launch.sizes, launch.integers, launch.selected, launch.far, self._counts, launch.pieces,
             **self._constexprs(launch),
             LOWEST_BIN=histogram.OFFSET, BINS=histogram.BIN_COUNT, BINS_POWER=_BINS_POWER,
         )  # fmt: skip
+        return launch
+
+    def _sets(self, launch: _Launch, low: int, actual: torch.Tensor) -> None:
+        """Settle what is beyond 4 ULP in sets."""
+        members = launch.far.nonzero().flatten()
+        programs = len(members)
+        sizes = torch.empty((SETS, programs), dtype=torch.float64, device=self.device)
+        integers = torch.empty((3 * SETS, programs), dtype=torch.int64, device=self.device)
+        gpu_kernels.set_kernel[(programs,)](
+            *self._arguments(launch, low, actual), self._tanh,
+            members, launch.integers, launch.selected, launch.pieces, sizes, integers, programs,
+            SETS=SETS, **self._constexprs(launch),
+        )  # fmt: skip
+        edges = torch.cat([launch.table[:, 2], launch.table.new_tensor([launch.pieces])])
+        gpu_kernels.reduce_sets_kernel[(launch.rows,)](
+            launch.table, torch.searchsorted(members, edges), programs, sizes, integers,
+            self._sizes, self._integers,
+            COLUMNS=COLUMNS, SIZES=SIZES, SETS=SETS, SET=int(Size.SET),
+            SET_FIRST=int(Column.SET_FIRST), SET_WORST_AT=int(Column.SET_WORST_AT),
+            SET_COUNT=int(Column.SET_COUNT), BLOCK=_REDUCED,
+        )  # fmt: skip
+
+    def _reduce(self, launch: _Launch) -> None:
+        """Add the pieces to the rows of their spans."""
         gpu_kernels.reduce_kernel[(launch.rows,)](
             launch.table, launch.rows, launch.pieces, launch.sizes, launch.integers,
             self._sizes, self._integers,
@@ -166,7 +220,6 @@ class GpuEngine:
             BACK_AT=int(Column.BACK_AT), HALF=int(Column.HALF), REACH=int(Column.REACH),
             CLIPPED=int(Column.CLIPPED), SIGNED_LOW=int(Column.SIGNED_LOW), BLOCK=_REDUCED,
         )  # fmt: skip
-        return launch
 
     def _arguments(self, launch: _Launch, low: int, actual: torch.Tensor) -> tuple[Any, ...]:
         table, constants = self._coefficients, self._constants
@@ -179,31 +232,38 @@ class GpuEngine:
             "SERIES": launch.is_series,
             "TERMS": self._terms,
             "BLOCK": PIECE,
-            "num_warps": 8,
+            "num_warps": 4,
             "enable_fp_fusion": False,
         }
 
+    def _samples(self, low: int, first: int, stop: int, actual: torch.Tensor) -> None:
+        """Keep the results of the samples that lie in this call."""
+        cells = self._results.numel()
+        gpu_kernels.sample_kernel[(-(-cells // 256),)](
+            actual.view(torch.int32), low, first, stop, self._integers, self._results, cells,
+            COLUMNS=COLUMNS, SAMPLES=SAMPLES, BLOCK=256,
+        )  # fmt: skip
+
     def _selected(
-        self, launches: list[_Launch], totals: list[int], low: int, actual: torch.Tensor
+        self, launches: list[tuple[_Launch, bool]], low: int, actual: torch.Tensor
     ) -> Iterator[Scattered]:
         """Yield the selected elements, at most ``_SELECTED`` and the rest of a piece at a time."""
-        for launch, total in zip(launches, totals, strict=True):
-            if total == 0:
-                continue
+        for launch, has_far in launches:
             pieces = launch.selected.nonzero().flatten()
             counts = launch.selected[pieces].long()
             batch = torch.div(counts.cumsum(0) - counts, _SELECTED, rounding_mode="floor")
             for size in torch.unique_consecutive(batch, return_counts=True)[1].tolist():
                 members, pieces = pieces[:size], pieces[size:]
-                yield self._written(launch, members, low, actual)
+                yield self._written(launch, has_far, members, low, actual)
 
     def _written(
-        self, launch: _Launch, members: torch.Tensor, low: int, actual: torch.Tensor
+        self, launch: _Launch, has_far: bool, members: torch.Tensor, low: int, actual: torch.Tensor
     ) -> Scattered:
         counts = launch.selected[members].long()
         bits = torch.empty(int(counts.sum()), dtype=torch.int32, device=self.device)
         gpu_kernels.select_kernel[(len(members),)](
             *self._arguments(launch, low, actual),
-            members, counts.cumsum(0) - counts, bits, **self._constexprs(launch),
+            members, counts.cumsum(0) - counts, bits, self._tanh,
+            SETS=has_far, **self._constexprs(launch),
         )  # fmt: skip
         return neighbours(self.formula, bits, low, actual)

@@ -11,6 +11,7 @@ import triton
 import triton.language as tl
 
 from gelu_verify.exhaustive.gpu_reference import exact
+from gelu_verify.exhaustive.gpu_sets import class_of, level, per_ulp_of
 
 #: Columns that ``measure_kernel`` leaves of a piece, int64 (12, pieces): four patterns (of the
 #: largest error, first beyond 1/2 and 1 ULP, largest step back), reach, then counts and sums.
@@ -108,11 +109,11 @@ def _elements(
 ):  # fmt: skip
     """Return what is known of every element of a piece.
 
-    stretch, start: pointer to the table's row, first pattern. mask; x and error in ULP, float64;
-    got32; back: step back in ULP, 0 where none; marks: int64, bits 0, 16, 32, 48 for a settled
-    error beyond 1/2 ULP, beyond 1 ULP, a step back, and selected, so that one sum counts all four.
-    constants: float64 (5,): c2, c4 of the series; the error, and the step back, beyond which an
-    element is selected; half the width around 1/2 and 1 ULP in which a verdict is open.
+    stretch, start: pointer to the table's row, first pattern. mask; x, exact value and error in
+    ULP, float64; got32; back: step back in ULP, 0 where none; marks: int64, bits 0, 16, 32, 48 for
+    an error beyond 1/2 ULP, beyond 1 ULP, a step back, and selected, so that one sum counts all
+    four; far: beyond 4 ULP and not selected.
+    constants: float64 (16,), see ``gpu_engine``.
     """
     stretch = _stretch_of(piece.to(tl.int64), table_ptr, rows)
     start = tl.load(stretch) + (piece - tl.load(stretch + 2)) * BLOCK
@@ -127,26 +128,19 @@ def _elements(
     got = got32.to(tl.float64)
     c2, c4 = tl.load(constants_ptr), tl.load(constants_ptr + 1)
     select_from, back_from = tl.load(constants_ptr + 2), tl.load(constants_ptr + 3)
-    open_width = tl.load(constants_ptr + 4)
+    back_slack, open_width = tl.load(constants_ptr + 4), tl.load(constants_ptr + 9)
     y = exact(x, coefficients_ptr, c2, c4, FORMULA, DERIVATIVE, SERIES, TERMS)
 
-    # ulp(y) = 2^(max(e, -126) - 23), e from the pattern of y, one less where y is a power of two
-    # that the exact value does not reach (``fast.inward``).
-    magnitude = y.to(tl.int64, bitcast=True) & 0x7FFFFFFFFFFFFFFF
-    if DERIVATIVE == 1:
-        inward = x < 0.0
-    else:
-        inward = (x < 0.0) | (x > 1.0)
-    exponent = ((magnitude - inward.to(tl.int64)) >> 52) - 1023
-    exponent = tl.maximum(exponent, -126)
-    per_ulp = ((1023 + 23 - exponent) << 52).to(tl.float64, bitcast=True)
+    per_ulp = per_ulp_of(x, y, DERIVATIVE)
     error = tl.where(mask, (got - y) * per_ulp, 0.0)
     size = tl.abs(error)
     finite = size < 1e300
     half = finite & (size > 0.5 + open_width)
     one = finite & (size > 1.0 + open_width)
+    far = finite & (size > 4.0 + open_width)
     selected = (size > select_from) | (tl.abs(size - 1.0) <= open_width)
-    selected = selected | (~((got * y > 0.0) & finite))
+    selected = selected | (tl.abs(size - 4.0) <= open_width)
+    selected = selected | (~(far | ((got * y > 0.0) & finite)))
     near_half = tl.abs(size - 0.5) <= open_width
     back = tl.zeros((BLOCK,), tl.float64)
     if DERIVATIVE == 0:
@@ -163,30 +157,31 @@ def _elements(
         step = tl.where(ordered, got - before.to(tl.float64), 0.0)
         step = tl.where((kind & 1) != 0, step, -step)
         back = tl.where((step > 0.0) & (step < 1e300), step * per_ulp, 0.0)
-        selected = selected | (back > back_from)
+        selected = selected | ((back > back_from) & (step > tl.abs(x) * back_slack))
     selected = (selected | near_half) & mask
     half = half & mask & (~selected)
     one = one & mask & (~selected)
     marks = half.to(tl.int64) + (one.to(tl.int64) << 16)
     marks += ((back > 0.0).to(tl.int64) << 32) + (selected.to(tl.int64) << 48)
-    return stretch, start, mask, x, got32, error, back, marks
+    far = far & mask & (~selected)
+    return stretch, start, mask, x, y, got32, error, back, marks, far
 
 
 @triton.jit
 def measure_kernel(
     actual_ptr, table_ptr, rows, first, coefficients_ptr, constants_ptr,
-    sizes_ptr, integers_ptr, selected_ptr, histogram_ptr, pieces,
+    sizes_ptr, integers_ptr, selected_ptr, far_ptr, histogram_ptr, pieces,
     FORMULA: tl.constexpr, DERIVATIVE: tl.constexpr, SERIES: tl.constexpr, TERMS: tl.constexpr,
     LOWEST_BIN: tl.constexpr, BINS: tl.constexpr, BINS_POWER: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Measure one piece of at most BLOCK patterns.
 
     sizes: float64 (2, pieces): largest error, largest step back. integers: int64 (PIECE_COLUMNS,
-    pieces). selected: int32 (pieces,), how many elements are handed over. histogram: int32 (spans,
-    BINS_POWER).
+    pieces). selected, far: int32 (pieces,), how many elements are handed over, and how many are
+    beyond 4 ULP. histogram: int32 (spans, BINS_POWER).
     """
     piece = tl.program_id(0)
-    stretch, start, mask, x, got32, error, back, marks = _elements(
+    stretch, start, mask, x, _, got32, error, back, marks, far = _elements(
         piece, actual_ptr, table_ptr, rows, first, coefficients_ptr, constants_ptr,
         FORMULA, DERIVATIVE, SERIES, TERMS, BLOCK,
     )  # fmt: skip
@@ -210,6 +205,7 @@ def measure_kernel(
     tl.store(sizes_ptr + piece, worst)
     tl.store(sizes_ptr + pieces + piece, worst_back)
     tl.store(selected_ptr + piece, (counts >> 48).to(tl.int32))
+    tl.store(far_ptr + piece, tl.sum(far.to(tl.int32), 0))
     out = integers_ptr + piece
     none: tl.constexpr = 4294967296
     tl.store(out, tl.where(worst_at < BLOCK, start + worst_at, none))
@@ -363,21 +359,109 @@ def sample_kernel(
 @triton.jit
 def select_kernel(
     actual_ptr, table_ptr, rows, first, coefficients_ptr, constants_ptr,
-    members_ptr, places_ptr, patterns_ptr,
+    members_ptr, places_ptr, patterns_ptr, tanh_ptr,
     FORMULA: tl.constexpr, DERIVATIVE: tl.constexpr, SERIES: tl.constexpr, TERMS: tl.constexpr,
-    BLOCK: tl.constexpr,
+    BLOCK: tl.constexpr, SETS: tl.constexpr,
 ):  # fmt: skip
     """Write the patterns (int32) of the selected elements of some pieces, in order.
 
-    members, places: int64 (programs,): the piece, and where its first element goes.
+    members, places: int64 (programs,): the piece, and where its first element goes. SETS: whether
+    any element is beyond 4 ULP, and may be open.
     """
     program = tl.program_id(0)
     piece = tl.load(members_ptr + program)
-    _, start, _, _, _, _, _, marks = _elements(
+    _, start, _, x, y, got32, _, _, marks, far = _elements(
         piece, actual_ptr, table_ptr, rows, first, coefficients_ptr, constants_ptr,
         FORMULA, DERIVATIVE, SERIES, TERMS, BLOCK,
     )  # fmt: skip
-    lane = tl.arange(0, BLOCK)
     chosen = (marks >> 48).to(tl.int32)
+    if SETS:
+        reason, _ = _sets_of(x, y, got32, far, constants_ptr, tanh_ptr, FORMULA, DERIVATIVE)
+        chosen = tl.where(far & (reason < 0), 1, chosen)
     place = tl.load(places_ptr + program) + tl.cumsum(chosen, 0) - 1
+    lane = tl.arange(0, BLOCK)
     tl.store(patterns_ptr + place, start.to(tl.int32) + lane, mask=chosen > 0)
+
+
+@triton.jit
+def _sets_of(
+    x, y, got32, far, constants_ptr, tanh_ptr, FORMULA: tl.constexpr, DERIVATIVE: tl.constexpr
+):  # fmt: skip
+    """Return the sets of reason and class of far elements; a reason of -1 where one is open."""
+    got = got32.to(tl.float64)
+    reason = level(x, got, y, constants_ptr, tanh_ptr, FORMULA, DERIVATIVE)
+    cls = class_of(got, y, constants_ptr)
+    reason = tl.where(cls < 0, -1, reason)
+    return reason, cls
+
+
+@triton.jit
+def set_kernel(
+    actual_ptr, table_ptr, rows, first, coefficients_ptr, constants_ptr, tanh_ptr,
+    members_ptr, integers_ptr, selected_ptr, pieces, set_sizes_ptr, set_integers_ptr, programs,
+    FORMULA: tl.constexpr, DERIVATIVE: tl.constexpr, SERIES: tl.constexpr, TERMS: tl.constexpr,
+    BLOCK: tl.constexpr, SETS: tl.constexpr,
+):  # fmt: skip
+    """Put the far elements of some pieces into sets; what is open becomes selected.
+
+    members: int64 (programs,), the pieces. set_sizes: float64 (SETS, programs), the largest error;
+    set_integers: int64 (3·SETS, programs), first pattern, pattern of the largest error, count.
+    """
+    program = tl.program_id(0)
+    piece = tl.load(members_ptr + program)
+    _, start, _, x, y, got32, error, _, _, far = _elements(
+        piece, actual_ptr, table_ptr, rows, first, coefficients_ptr, constants_ptr,
+        FORMULA, DERIVATIVE, SERIES, TERMS, BLOCK,
+    )  # fmt: skip
+    reason, cls = _sets_of(x, y, got32, far, constants_ptr, tanh_ptr, FORMULA, DERIVATIVE)
+    lane = tl.arange(0, BLOCK)
+    size = tl.abs(error)
+    none: tl.constexpr = 4294967296
+    is_open = tl.sum((far & (reason < 0)).to(tl.int32), 0)
+    if is_open > 0:
+        # They count as selected, and no longer as settled beyond 1/2 and 1 ULP.
+        tl.store(selected_ptr + piece, tl.load(selected_ptr + piece) + is_open)
+        for column in tl.static_range(5, 7):
+            count = integers_ptr + column * pieces + piece
+            tl.store(count, tl.load(count) - is_open)
+    for number in tl.static_range(SETS):
+        if number < 4:
+            member = far & (reason == number)
+        else:
+            member = far & (reason >= 0) & (cls == number)
+        count = tl.sum(member.to(tl.int32), 0)
+        worst = tl.max(tl.where(member, size, 0.0), 0)
+        at = tl.min(tl.where(member & (size == worst), lane, BLOCK), 0)
+        earliest = tl.min(tl.where(member, lane, BLOCK), 0)
+        tl.store(set_sizes_ptr + number * programs + program, worst)
+        out = set_integers_ptr + program
+        tl.store(out + number * programs, tl.where(count > 0, start + earliest, none))
+        tl.store(out + (SETS + number) * programs, tl.where(count > 0, start + at, none))
+        tl.store(out + (2 * SETS + number) * programs, count.to(tl.int64))
+
+
+@triton.jit
+def reduce_sets_kernel(
+    table_ptr, bounds_ptr, programs, set_sizes_ptr, set_integers_ptr,
+    row_sizes_ptr, row_integers_ptr,
+    COLUMNS: tl.constexpr, SIZES: tl.constexpr, SETS: tl.constexpr, SET: tl.constexpr,
+    SET_FIRST: tl.constexpr, SET_WORST_AT: tl.constexpr, SET_COUNT: tl.constexpr,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Add the sets of one stretch to the row of its span. bounds: int64 (rows + 1,), its pieces."""
+    stretch = tl.program_id(0)
+    begin = tl.load(bounds_ptr + stretch).to(tl.int32)
+    end = tl.load(bounds_ptr + stretch + 1).to(tl.int32)
+    row = tl.load(table_ptr + 5 * stretch + 4)
+    sizes, integers = row_sizes_ptr + SIZES * row + SET, row_integers_ptr + COLUMNS * row
+    for number in tl.static_range(SETS):
+        firsts = set_integers_ptr + number * programs
+        worst, at = _smallest_where_largest(
+            set_sizes_ptr + number * programs, firsts + SETS * programs, begin, end, BLOCK
+        )
+        _keep_larger(sizes + number, integers + SET_WORST_AT + number, worst, at)
+        earliest = _smallest(firsts, begin, end, BLOCK)
+        target = integers + SET_FIRST + number
+        tl.store(target, tl.minimum(tl.load(target), earliest))
+        count, _ = _sum_and_high(firsts + 2 * SETS * programs, begin, end, BLOCK)
+        _add(integers + SET_COUNT + number, count)

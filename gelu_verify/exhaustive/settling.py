@@ -59,8 +59,8 @@ _FEW = 1 << 16
 class Limits:
     """From where on an engine selects elements, which are then judged by themselves.
 
-    select_from: error in ULP; infinite where the sets of the figures say all. back_from, back_slack:
-    a step back beyond the first (ULP) and beyond the second times ``|x|`` is selected. open_width:
+    select_from: error; infinite where the sets of the figures say all. back_from, back_slack: a
+    step back beyond the first (ULP) and beyond the second times ``|x|`` is selected. open_width:
     half the width (ULP) around 1/2, 1 and 4 ULP in which the reference leaves a verdict open.
     """
 
