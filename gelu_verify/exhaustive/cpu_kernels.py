@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from gelu_verify.exhaustive import cpu_reference
 from gelu_verify.exhaustive.cpu_reference import SIGMOID, TANH
@@ -24,10 +23,9 @@ from gelu_verify.exhaustive.figures import (
     Column,
     Size,
 )
+from gelu_verify.exhaustive.jit import compiled
 from gelu_verify.exhaustive.pieces import FALLING, TIES, UNORDERED
 from gelu_verify.measure import histogram
-
-compiled = njit(nogil=True, cache=True, fastmath=False)
 
 #: Elements of a chunk.
 CHUNK = 1024

@@ -11,8 +11,8 @@ import math
 from functools import cache
 
 import numpy as np
-from numba import njit
 
+from gelu_verify.exhaustive.jit import compiled
 from gelu_verify.reference import coefficients
 
 ERF, TANH, SIGMOID = range(3)
@@ -21,8 +21,6 @@ FORMULAS = {"erf": ERF, "tanh": TANH, "sigmoid": SIGMOID}
 TERMS = 25
 _ROUND_16 = 1.5 * 2.0 ** (52 - 16)
 _ROUND_23 = 1.5 * 2.0 ** (52 - 23)
-
-compiled = njit(nogil=True, cache=True, fastmath=False)
 
 
 @cache
