@@ -62,6 +62,9 @@ def _gradients(
 
 
 def _verdicts(case: FusedCase, found: dict[str, Ratios]) -> list[Finding]:
+    if not any(ratios.elements for ratios in found.values()):
+        message = "no case gives an element that can be judged"
+        return [case.finding("gradient", FindingStatus.FAILED, message)]
     findings = []
     for name, ratios in found.items():
         if told := ratios.told():

@@ -124,11 +124,14 @@ def judged(
     within = (error <= allowed) | overflowed
     wrong = _wrong_kind(got, y, contract) if kinds else torch.zeros_like(closed)
     broken = torch.where(closed, ~within, wrong)
-    ratio = torch.where(closed & ~overflowed, error / slack, 0.0).nan_to_num(
+    # Where the reference itself may be off by as much as the kernel, only mpmath can tell.
+    ratio = torch.where(closed & ~overflowed, error / allowed, 0.0).nan_to_num(
         nan=torch.inf, posinf=torch.inf
     )
     if precise is not None:
-        _again(actual, ratio, slack, broken, closed & torch.isfinite(got), fmt, precise)
+        usable = closed & ~overflowed & torch.isfinite(got)
+        score = torch.where(usable, error / slack, -1.0)
+        _again(actual, score, ratio, slack, broken, fmt, precise)
     useful = closed & (slack < y.abs())
     if rival is not None:
         useful = useful & ((rival - y).abs() > allowed)
@@ -146,15 +149,15 @@ def _wrong_kind(got: Tensor, y: Tensor, contract: Contract) -> Tensor:
 
 def _again(
     actual: Tensor,
+    score: Tensor,
     ratio: Tensor,
     slack: Tensor,
     broken: Tensor,
-    usable: Tensor,
     fmt: Format,
     precise: Precise,
 ) -> None:
-    """Replace the ratios of the worst elements, and their verdicts, by those from mpmath."""
-    flat = torch.where(usable, ratio, -1.0).flatten()
+    """Replace ratios and verdicts of the elements of the largest score by those from mpmath."""
+    flat = score.flatten()
     for position in flat.topk(min(_AGAIN[fmt.bits], flat.numel())).indices.tolist():
         if float(flat[position]) < 0:
             continue

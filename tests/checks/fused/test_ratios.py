@@ -18,6 +18,11 @@ def bounded(values, slack, own=0.0):
     return Bounded(value, torch.full_like(value, own), {"sum": torch.full_like(value, slack)})
 
 
+def near(ratio):
+    """A ratio, but for the 2^-30 by which a total bound is rounded up."""
+    return pytest.approx(ratio, rel=2.0**-29)
+
+
 def ratios(actual, exact, fmt=FP32, contract=CANCELLING, precise=None):
     dtype = torch.bfloat16 if fmt is BF16 else torch.float32
     return judged(torch.tensor(actual, dtype=dtype), exact, fmt, contract, "m=1", precise)
