@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from functools import cache
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -57,9 +56,8 @@ def steepest(low: Tensor, high: Tensor, formula: str, order: int = 1) -> Tensor:
     f' and f'' are monotone between their extremes, so these and the ends decide.
     """
     largest = torch.maximum(_size(low, formula, order), _size(high, formula, order))
-    for place in extremes(formula, order):
+    for place, size in extremes(formula, order):
         inside = (low <= place) & (place <= high)
-        size = float(_size(torch.tensor([place], dtype=torch.float64), formula, order))
         largest = torch.where(inside, largest.clamp(min=size), largest)
     # An interval that is not one (from an infinity) has the slope of the steepest point.
     return largest.nan_to_num(nan=1.2)
@@ -87,33 +85,24 @@ def second(x: Tensor, formula: str) -> Tensor:
 
 
 @cache
-def extremes(formula: str, order: int) -> tuple[float, ...]:
-    """Return where f' (order 1) or f'' (order 2) has its extremes, to 1e-8.
+def extremes(formula: str, order: int) -> tuple[tuple[float, float], ...]:
+    """Return where f' (order 1) or f'' (order 2) has its extremes, to 1e-7, and at least its size.
 
-    Found on a grid of 2^-10 over ±12, beyond which both only decay, and refined by golden section.
+    Found on a grid of 2^-10 over ±12, beyond which both only decay, and refined on finer ones.
     """
     at = _first if order == 1 else second
-
-    def size(x: float) -> float:
-        return float(at(torch.tensor([x], dtype=torch.float64), formula))
-
-    grid = np.arange(-_SEARCHED, _SEARCHED, 2.0**-10)
-    values = at(torch.from_numpy(grid), formula).numpy()
-    steps = np.sign(np.diff(values))
-    turns = np.flatnonzero(steps[:-1] * steps[1:] < 0) + 1
-    from scipy.optimize import minimize_scalar
-
+    grid = torch.arange(-_SEARCHED, _SEARCHED, 2.0**-10, dtype=torch.float64)
+    steps = at(grid, formula).diff().sign()
+    turns = (steps[:-1] * steps[1:] < 0).nonzero().flatten().tolist()
     found = []
     for index in turns:
-        sign = -1.0 if steps[index - 1] > 0 else 1.0
-        bracket = (grid[index - 1], grid[index + 1])
-        best = minimize_scalar(
-            lambda x, sign=sign: sign * size(x),
-            bounds=bracket,
-            method="bounded",
-            options={"xatol": 1e-9},
-        )
-        found.append(float(best.x))
+        low, high = grid[index], grid[index + 2]
+        for _ in range(2):
+            finer = torch.linspace(float(low), float(high), 1025, dtype=torch.float64)
+            best = int((at(finer, formula) * steps[index]).argmax())
+            low, high = finer[max(best - 1, 0)], finer[min(best + 1, 1024)]
+        place = ((low + high) / 2).reshape(1)
+        found.append((float(place), float(_size(place, formula, order))))
     return tuple(found)
 
 
