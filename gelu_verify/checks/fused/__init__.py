@@ -50,4 +50,5 @@ REPLAYED = (
     "double_backward",
     "batch",
     "large",
+    "opcheck",
 )
