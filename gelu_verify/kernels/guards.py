@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 #: Bytes on either side: more than a tile of 128 by 64 in fp32 reaches, and a multiple of the
 #: alignment that torch's allocators give (64 on a CPU, 512 on CUDA).
@@ -97,11 +97,13 @@ class Guards:
 
     def holding(self, name: str, part: Tensor) -> Tensor:
         """Return a tensor of the same values, strides and alignment that must not be written."""
-        return self._placed(name, part, copied=True)
+        with _disable_current_modes():  # what is allocated here is the harness's own
+            return self._placed(name, part, copied=True)
 
     def around(self, name: str, like: Tensor) -> Tensor:
         """Return a tensor of the same shape and strides, filled with the pattern, to be written."""
-        return self._placed(name, like, copied=False)
+        with _disable_current_modes():
+            return self._placed(name, like, copied=False)
 
     def faults(self) -> list[str]:
         """Say what was written that must not be."""

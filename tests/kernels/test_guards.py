@@ -72,6 +72,14 @@ def test_fresh_memory_is_guarded_and_filled(allocate):
     assert made.stride() == allocate(x).stride()
 
 
+def test_tensor_is_placed_alike_while_fresh_memory_is_guarded():
+    guards = Guards(NUMBER)
+    with guards.allocator(torch.device("cpu")):
+        held = guards.holding("dy", torch.ones(3))
+    held.mul_(2)
+    assert guards.faults() == ["dy was overwritten (3 elements of it)"]
+
+
 def test_patterns_read_as_said():
     for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         assert torch.isnan(Guards(NAN).around("y", torch.empty(2, dtype=dtype))).all()

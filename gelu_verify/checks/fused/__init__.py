@@ -54,4 +54,5 @@ REPLAYED = (
     "double_backward",
     "batch",
     "large",
+    "opcheck",
 )

@@ -24,7 +24,8 @@ def examine(
 ) -> Outcome:
     """Ask a question of every case; ``held`` is what to say where nothing is wrong.
 
-    A fault that shows in several cases is told once, at the first. Refusals are noted; if no case
+    A fault that shows in several cases (the same up to a colon, but for figures) is told once, at
+    the first. Refusals are noted; if no case
     could be asked the check is skipped, for the reason ``absent``. Raises ``KernelFailure`` for any
     failure that is no refusal.
     """
@@ -42,8 +43,8 @@ def examine(
             continue
         asked += faults is not None
         for fault in faults or ():
-            # The kind of fault, without the figures of this case.
-            kind = "".join(letter for letter in fault if not letter.isdigit())
+            # The kind of fault: without the figures of this case, and what follows a colon.
+            kind = "".join(c for c in fault.partition(":")[0] if not c.isdigit() and c != ",")
             if kind not in told:
                 told.add(kind)
                 outcome.findings.append(case.finding(check, FindingStatus.FAILED, fault, problem))

@@ -74,7 +74,7 @@ def _faults(case: FusedCase, problem: Problem) -> list[str] | None:
         faults = _given(case, problem, layout)
         if faults is None:
             return None
-        found += [f"dy {name}: {fault}" for fault in faults]
+        found += [f"dy {name}, {fault}" for fault in faults]
     return found
 
 
@@ -89,7 +89,7 @@ def _given(
     try:
         parts = gradients(result, arguments, dy)
     except KernelFailure as error:
-        return [str(error)]
+        return [f"backward: {error}"]
     if parts is None:
         return None
     exact = case.operator.backward(dy, inputs, case.job.formula, case.arithmetic)

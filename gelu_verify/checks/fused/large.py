@@ -62,7 +62,8 @@ def _faults(case: FusedCase, problem: Problem) -> list[str]:
     inputs = _ends_alone(case, problem)
     exact = case.operator.forward(inputs, case.job.formula, case.arithmetic)
     found = judged(case.call(inputs), exact, case.subject.fmt, case.contract, str(problem))
-    return list(found.faults.values())
+    longest = max(problem.dims, key=lambda dim: dim[1])
+    return [f"{longest[0]} of {longest[1]:,}: {message}" for message in found.faults.values()]
 
 
 def _ends_alone(case: FusedCase, problem: Problem) -> tuple[Tensor, ...]:

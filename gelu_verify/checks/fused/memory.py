@@ -1,10 +1,10 @@
 """Memory: a kernel reads and writes its own tensors alone, all of its result, and no input.
 
 Every case runs with its arguments in guard bands of NaN, then of a number (see
-:mod:`gelu_verify.kernels.guards`), on the kernel's usual route; then again with what it allocates
-itself guarded too; then into an ``out`` buffer where it takes one. A result that changes with the
-bands was computed from memory that is not the kernel's; an element that is the band's pattern both
-times was never written.
+:mod:`gelu_verify.kernels.guards`): with what the kernel allocates itself guarded too, then into an
+``out`` buffer where it takes one, then on its usual route (a compiled graph runs as such only
+there). A result that changes with the bands was computed from memory that is not the kernel's; an
+element that is the band's pattern both times was never written.
 """
 
 from __future__ import annotations
@@ -53,13 +53,16 @@ def run(case: FusedCase) -> Outcome:
 
 
 def _faults(case: FusedCase, problem: Problem) -> list[str]:
-    runs: list[Run] = [partial(_observed, guarded=False), partial(_observed, guarded=True)]
+    """Return the faults of the first way to run that has any.
+
+    Guarded ones come first: a stray write next to unguarded memory may end the process.
+    """
+    runs: list[Run] = [partial(_observed, guarded=True)]
     if takes_out(case.subject.function):
         runs.append(_into_out)
-    found: list[str] = []
-    for observed in runs:
-        found += _compared(case, problem, observed)
-    return list(dict.fromkeys(found))
+    runs.append(partial(_observed, guarded=False))
+    found = (_compared(case, problem, observed) for observed in runs)
+    return list(dict.fromkeys(next(filter(None, found), [])))
 
 
 def _compared(case: FusedCase, problem: Problem, observed: Run) -> list[str]:

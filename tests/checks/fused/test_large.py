@@ -71,6 +71,10 @@ def test_fault_is_named_when_an_index_wraps_in_one_dimension(kernel, case):
     (found, *_) = failures(large.run(fused_case(kernel)))
     assert found.input == f"case {case}"
     assert f"--case {case}" in found.reproduce
+    dim, length = max(
+        ((d, int(n)) for d, n in (p.split("=") for p in case.split(","))), key=lambda d: d[1]
+    )
+    assert found.message.startswith(f"{dim} of {length:,}: ")
     assert "break their bound" in found.message
 
 
