@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
-from torch.nn import functional
+
+from tests import faulty_kernels
 
 #: Takes float64 (M, K) and (N, K), gives float64 (M, N).
 Product = Callable[[Tensor, Tensor], Tensor]
@@ -122,6 +123,6 @@ def linear_gelu(product: Product) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
 
     def kernel(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         sums = product(x.double(), weight.double()) + bias.double()
-        return functional.gelu(sums).to(x.dtype)
+        return faulty_kernels.correct(sums).to(x.dtype)
 
     return kernel

@@ -62,7 +62,12 @@ def run(case: FusedCase) -> Outcome:
         message = f"no arguments make {case.operator.name} an activation alone"
         return Outcome([case.finding(_NAME, FindingStatus.SKIPPED, message)])
     outcome = Outcome()
-    activation = _elementwise(case)
+    try:
+        activation = _elementwise(case)
+    except KernelFailure as error:
+        if not is_refusal(error) or error.__cause__ is None:
+            raise
+        return Outcome([case.finding(_NAME, FindingStatus.SKIPPED, f"refused: {error}")])
     for name, check in _CHECKS.items():
         try:
             found = check(_specials(activation) if name == "special_values" else activation)

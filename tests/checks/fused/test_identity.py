@@ -155,6 +155,14 @@ def test_wrong_shape_is_a_fault_of_the_result():
         _run(lambda x, weight, bias: functional.gelu(functional.linear(x, weight, bias)).t()[:1])
 
 
+def test_identity_is_skipped_when_the_kernel_refuses_its_size():
+    def kernel(x, weight, bias):
+        raise ValueError("K must be 768")
+
+    outcome, _ = _run(kernel)
+    assert [f.status for f in outcome.findings] == [FindingStatus.SKIPPED]
+
+
 def test_identity_is_skipped_when_the_operator_has_none(monkeypatch):
     operator = fused.get("linear_gelu")
     monkeypatch.setattr(type(operator), "identity", lambda self, x: None)
