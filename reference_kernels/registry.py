@@ -7,6 +7,7 @@ from gelu_verify.kernels.spec import KernelSpec, KnownIssue
 _TORCH = "reference_kernels.torch_eager"
 _TORCH_FUSED = "reference_kernels.torch_fused"
 _TRITON = "reference_kernels.triton_pointwise"
+_TRITON_FUSED = "reference_kernels.triton_fused"
 
 
 def _torch(name: str, function: str, formula: str, summary: str, *issues: KnownIssue) -> KernelSpec:
@@ -95,6 +96,19 @@ def _torch_fused(
     )
 
 
+def _triton_fused(operator: str, formula: str = "erf") -> KernelSpec:
+    suffix = "" if formula == "erf" else f"_{formula}"
+    return KernelSpec(
+        name=f"triton-{operator}{suffix}".replace("_", "-"),
+        target=f"{_TRITON_FUSED}:{operator}{suffix}",
+        operator=operator,
+        formula=formula,
+        contract="cancelling",
+        summary="one kernel, rounded once",
+        registered=True,
+    )
+
+
 KERNELS: tuple[KernelSpec, ...] = (
     _torch(
         "torch-erf",
@@ -145,4 +159,7 @@ KERNELS: tuple[KernelSpec, ...] = (
         "dy·GELU'(x)",
     ),
     _torch_fused("torch-linear-gelu", "linear_gelu", "linear_gelu", "erf", "linear, then gelu"),
+    _triton_fused("linear_gelu"),
+    _triton_fused("linear_gelu", "tanh"),
+    _triton_fused("linear_gelu", "sigmoid"),
 )
