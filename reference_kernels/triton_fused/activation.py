@@ -5,10 +5,10 @@ form does, and its error is below what the contract ``cancelling`` leaves to fp3
 value, 1/64 ULP of bf16 and 1/8 of fp16's in its tail, whichever is larger. There is no `1 + erf`:
 
     GELU(x) = max(x, 0) - a·g,  g = σ(-a) of the formula,  a = |x|
-    erf:  g = Φ(-a) = 2^(-a²·log2(e)/2 + R(a)), R: log2 of the scaled Mills ratio, a polynomial
+    erf:  g = Φ(-a), √g = 2^(-a²·log2(e)/4 + R(a)), R: a polynomial, half the log2 of S(a)
     tanh, sigmoid:  g = e^-y/(1 + e^-y)
 
-The fp32 forms are those of `triton_pointwise/math.py`. Coefficients: `derive_coefficients.py`.
+S and the fp32 forms are those of `triton_pointwise/math.py`. Coefficients: `derive_coefficients.py`.
 """
 
 import triton
@@ -16,7 +16,7 @@ import triton.language as tl
 
 from reference_kernels.triton_pointwise import math
 
-HALF_LOG2E = tl.constexpr(0.72134752)
+QUARTER_LOG2E = tl.constexpr(0.36067376)
 INVERSE_ROOT_TWO_PI = tl.constexpr(0.39894228)
 TANH_C1 = tl.constexpr(1.5957691)
 TANH_C2 = tl.constexpr(0.07135482)
@@ -34,23 +34,23 @@ def _size(x, TOP: tl.constexpr):
 
 
 @triton.jit
-def _normal_tail(a):
-    """Φ(-a), 0 <= a <= 13.75."""
+def _root_of_tail(a):
+    """√Φ(-a), 0 <= a <= 13.75. Its square as a last factor is not flushed, as 2^q would be."""
     t = a - 2.0
-    r = tl.fma(t, 7.002988e-13, -4.5022604e-11)
-    r = tl.fma(r, t, 1.2272294e-09)
-    r = tl.fma(r, t, -1.8216497e-08)
-    r = tl.fma(r, t, 1.534801e-07)
-    r = tl.fma(r, t, -5.995227e-07)
-    r = tl.fma(r, t, -1.6197135e-06)
-    r = tl.fma(r, t, 4.0909847e-05)
-    r = tl.fma(r, t, -0.00035457866)
-    r = tl.fma(r, t, 0.0023732379)
-    r = tl.fma(r, t, -0.014260185)
-    r = tl.fma(r, t, 0.0824325)
-    r = tl.fma(r, t, -0.53844583)
-    r = tl.fma(r, t, -2.5725935)
-    return tl.exp2(tl.fma(a * -HALF_LOG2E, a, r))
+    r = tl.fma(t, 3.501494e-13, -2.2511302e-11)
+    r = tl.fma(r, t, 6.136147e-10)
+    r = tl.fma(r, t, -9.108248e-09)
+    r = tl.fma(r, t, 7.674005e-08)
+    r = tl.fma(r, t, -2.9976135e-07)
+    r = tl.fma(r, t, -8.098568e-07)
+    r = tl.fma(r, t, 2.0454923e-05)
+    r = tl.fma(r, t, -0.00017728933)
+    r = tl.fma(r, t, 0.0011866189)
+    r = tl.fma(r, t, -0.0071300925)
+    r = tl.fma(r, t, 0.04121625)
+    r = tl.fma(r, t, -0.26922292)
+    r = tl.fma(r, t, -1.2862967)
+    return tl.exp2(tl.fma(a * -QUARTER_LOG2E, a, r))
 
 
 @triton.jit
@@ -71,7 +71,8 @@ def _logistic_tail(a, FORMULA: tl.constexpr):
 def _fast(x, FORMULA: tl.constexpr):
     if FORMULA == "erf":
         a = _size(x, ERF_TOP)
-        g = _normal_tail(a)
+        g = _root_of_tail(a)
+        a = a * g
     elif FORMULA == "tanh":
         a = _size(x, TANH_TOP)
         g, _ = _logistic_tail(a, FORMULA)
@@ -85,8 +86,10 @@ def _fast(x, FORMULA: tl.constexpr):
 def _fast_derivative(x, FORMULA: tl.constexpr):
     if FORMULA == "erf":
         a = _size(x, ERF_TOP)
-        density = tl.exp2(a * -HALF_LOG2E * a) * INVERSE_ROOT_TWO_PI
-        left = tl.where(tl.abs(x) > ERF_TOP, 0.0, tl.fma(-a, density, _normal_tail(a)))
+        root = _root_of_tail(a)
+        density = tl.exp2(a * -QUARTER_LOG2E * a)  # the root of φ(a)√(2π)
+        left = tl.fma(a * -INVERSE_ROOT_TWO_PI * density, density, root * root)
+        left = tl.where(tl.abs(x) > ERF_TOP, 0.0, left)
     else:
         if FORMULA == "tanh":
             a = _size(x, TANH_TOP)
