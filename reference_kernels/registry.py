@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from gelu_verify.kernels.spec import KernelSpec, KnownIssue
+from gelu_verify.operators import fused
 
 _TORCH = "reference_kernels.torch_eager"
-_TORCH_FUSED = "reference_kernels.torch_fused"
 _TRITON = "reference_kernels.triton_pointwise"
-_TRITON_FUSED = "reference_kernels.triton_fused"
 
 
 def _torch(name: str, function: str, formula: str, summary: str, *issues: KnownIssue) -> KernelSpec:
@@ -81,32 +80,109 @@ def _issues(
     )
 
 
-def _torch_fused(
-    name: str, function: str, operator: str, formula: str, summary: str, *issues: KnownIssue
+def _fused(
+    name: str,
+    target: str,
+    operator: str,
+    summary: str,
+    formula: str = "erf",
+    formats: tuple[str, ...] = ("fp32", "bf16", "fp16"),
+    devices: tuple[str, ...] = ("cpu", "cuda"),
 ) -> KernelSpec:
     return KernelSpec(
         name=name,
-        target=f"{_TORCH_FUSED}:{function}",
+        target=f"reference_kernels.{target}",
         operator=operator,
         formula=formula,
+        formats=formats,
         contract="cancelling",
-        known_issues=issues,
+        devices=devices,
         summary=summary,
         registered=True,
     )
 
 
-def _triton_fused(operator: str, formula: str = "erf") -> KernelSpec:
-    suffix = "" if formula == "erf" else f"_{formula}"
-    return KernelSpec(
-        name=f"triton-{operator}{suffix}".replace("_", "-"),
-        target=f"{_TRITON_FUSED}:{operator}{suffix}",
-        operator=operator,
-        formula=formula,
-        contract="cancelling",
-        summary="one kernel, rounded once",
-        registered=True,
-    )
+_LINEAR = "linear_gelu"
+#: Every torch.compile of an operator costs 10 to 60 s on a CPU: two stand here for all; the others
+#: are reference_kernels.torch_compiled:<operator>.
+_FUSED = (
+    _fused("torch-linear-gelu", "torch_fused:linear_gelu", _LINEAR, "linear, then gelu"),
+    _fused(
+        "torch-linear-gelu-tanh",
+        "torch_fused:linear_gelu_tanh",
+        _LINEAR,
+        "linear, then gelu, approximate='tanh'",
+        "tanh",
+    ),
+    _fused(
+        "torch-addmm-gelu",
+        "torch_fused:linear_gelu_epilogue",
+        _LINEAR,
+        "torch._addmm_activation, which is erf on a CPU",
+        devices=("cpu",),
+    ),
+    _fused(
+        "torch-addmm-gelu-cuda",
+        "torch_fused:linear_gelu_epilogue",
+        _LINEAR,
+        "torch._addmm_activation, which is tanh on CUDA",
+        "tanh",
+        devices=("cuda",),
+    ),
+    _fused(
+        "torch-onednn-linear-gelu",
+        "torch_onednn:linear_gelu",
+        _LINEAR,
+        "oneDNN's own epilogue",
+        formats=("fp32",),
+        devices=("cpu",),
+    ),
+    _fused(
+        "torch-onednn-linear-gelu-bf16",
+        "torch_onednn_bf16:linear_gelu",
+        _LINEAR,
+        "oneDNN's own epilogue, where the CPU has bf16",
+        formats=("bf16",),
+        devices=("cpu",),
+    ),
+    _fused("torch-compile-linear-gelu", "torch_compiled:linear_gelu", _LINEAR, "torch.compile"),
+    _fused("torch-bias-gelu", "torch_fused:bias_gelu", "bias_gelu", "add, then gelu"),
+    _fused("torch-geglu", "torch_fused:geglu", "geglu", "gelu, then multiply"),
+    _fused(
+        "torch-layernorm-gelu", "torch_fused:layernorm_gelu", "layernorm_gelu", "norm, then gelu"
+    ),
+    _fused(
+        "torch-compile-layernorm-gelu",
+        "torch_compiled:layernorm_gelu",
+        "layernorm_gelu",
+        "torch.compile",
+    ),
+    _fused(
+        "torch-conv-relu-pool",
+        "torch_fused:conv_relu_pool",
+        "conv_relu_pool",
+        "conv2d, relu, max_pool2d",
+    ),
+    _fused("torch-attention", "torch_fused:attention", "attention", "as it is written"),
+    _fused(
+        "torch-sdpa", "torch_fused:attention_fused", "attention", "scaled_dot_product_attention"
+    ),
+    *(
+        _fused(
+            f"triton-{operator}{form}".replace("_", "-"),
+            f"triton_fused:{operator}{form}",
+            operator,
+            "one kernel, rounded once",
+            form.removeprefix("_") or "erf",
+        )
+        for operator, forms in (
+            (_LINEAR, ("", "_tanh", "_sigmoid")),
+            ("bias_gelu", ("", "_tanh", "_sigmoid")),
+            ("geglu", ("", "_tanh", "_sigmoid")),
+        )
+        for form in forms
+    ),
+)
 
 
 KERNELS: tuple[KernelSpec, ...] = (
@@ -158,8 +234,5 @@ KERNELS: tuple[KernelSpec, ...] = (
         "tail_accurate",
         "dy·GELU'(x)",
     ),
-    _torch_fused("torch-linear-gelu", "linear_gelu", "linear_gelu", "erf", "linear, then gelu"),
-    _triton_fused("linear_gelu"),
-    _triton_fused("linear_gelu", "tanh"),
-    _triton_fused("linear_gelu", "sigmoid"),
+    *(spec for spec in _FUSED if spec.operator in fused.NAMES),
 )
