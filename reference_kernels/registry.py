@@ -179,6 +179,9 @@ _FUSED = (
             (_LINEAR, ("", "_tanh", "_sigmoid")),
             ("bias_gelu", ("", "_tanh", "_sigmoid")),
             ("geglu", ("", "_tanh", "_sigmoid")),
+            ("layernorm_gelu", ("", "_tanh", "_sigmoid")),
+            ("conv_relu_pool", ("",)),
+            ("attention", ("",)),
         )
         for form in forms
     ),
