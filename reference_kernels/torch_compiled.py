@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -68,10 +69,11 @@ def _call(function: Callable[..., Tensor], *arguments: Tensor) -> Tensor:
     import torch._dynamo
     from torch.fx.experimental import _config
 
-    patched = torch._dynamo.config.patch(
+    of_shapes: Any = _config
+    limits = torch._dynamo.config.patch(
         recompile_limit=_GRAPHS, accumulated_recompile_limit=_GRAPHS
     )
-    with patched, _config.patch(use_duck_shape=False):
+    with limits, of_shapes.patch(use_duck_shape=False):
         return _compiled(function)(*arguments)
 
 

@@ -1,7 +1,7 @@
 """Fused operators in Triton: math on loaded values, thin kernels, host functions.
 
-Those with a GELU take ``formula`` last, ``"erf"`` by default; the names with a formula are for the command
-line. fp32, bf16 and fp16, any strides and sizes, deterministic, differentiable once.
+Those with a GELU take ``formula`` last, ``"erf"`` by default; the names with a formula are for the
+command line. fp32, bf16 and fp16, any strides and sizes, deterministic, differentiable once.
 """
 
 from functools import partial

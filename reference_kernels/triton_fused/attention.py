@@ -12,9 +12,12 @@ from torch.autograd.function import once_differentiable
 
 from . import attention_kernels, launch
 
-#: (BLOCK_M, BLOCK_N) and warps by bytes an element; a matrix product of fp32 runs without tensor
-#: cores and holds more in registers.
-_TILES = {2: (64, 64, 4), 4: (32, 32, 4)}
+#: (BLOCK_M, BLOCK_N, warps, stages) by bytes an element and width of the heads: what fits into
+#: registers and shared memory. A product of fp32 runs without tensor cores, unrolled.
+_TILES = {
+    2: {64: (64, 64, 4, 3), 128: (64, 64, 8, 2), 256: (64, 32, 8, 2)},
+    4: {64: (32, 32, 4, 2), 128: (32, 32, 8, 2), 256: (16, 32, 8, 1)},
+}
 _INTERPRETER_BLOCK = 128
 _WIDEST = 256
 
@@ -45,16 +48,18 @@ def _heads(tensor: Tensor) -> Tensor:
 
 
 def _tile(q: Tensor, k: Tensor, v: Tensor) -> dict[str, int]:
-    m, n, warps = _TILES[q.element_size()]
+    wide_q, wide_v = (launch.block(part.shape[-1], _WIDEST) for part in (q, v))
+    m, n, warps, stages = _TILES[q.element_size()][max(wide_q, wide_v, 64)]
     if launch.INTERPRETED:
         m = launch.block(q.shape[-2], _INTERPRETER_BLOCK)
         n = launch.block(k.shape[-2], _INTERPRETER_BLOCK)
     return {
-        "BLOCK_D": launch.block(q.shape[-1], _WIDEST),
-        "BLOCK_E": launch.block(v.shape[-1], _WIDEST),
+        "BLOCK_D": wide_q,
+        "BLOCK_E": wide_v,
         "BLOCK_M": m,
         "BLOCK_N": n,
         "num_warps": warps,
+        "num_stages": stages,
     }
 
 

@@ -26,7 +26,7 @@ def conv_relu_pool(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def _tile(places: int, c: int, o: int) -> dict[str, int]:
-    places_most, channels_most = (1024, 64) if launch.INTERPRETED else (64, 32)
+    places_most, channels_most = (16384, 128) if launch.INTERPRETED else (64, 32)
     return {
         "BLOCK_P": launch.block(places, places_most),
         "BLOCK_O": launch.block(o, channels_most),

@@ -63,8 +63,10 @@ def stored(tensor: Tensor) -> Tensor:
 
 def rows(tensor: Tensor) -> Tensor:
     """View (..., N) as (M, N); only what no stride can express is copied."""
-    return tensor.reshape(-1, tensor.shape[-1]) if tensor.numel() else tensor.new_empty(
-        tensor.shape[:-1].numel(), tensor.shape[-1]
+    return (
+        tensor.reshape(-1, tensor.shape[-1])
+        if tensor.numel()
+        else tensor.new_empty(tensor.shape[:-1].numel(), tensor.shape[-1])
     )
 
 
@@ -73,8 +75,8 @@ def block(size: int, most: int, least: int = 16) -> int:
     return max(least, min(most, triton.next_power_of_2(max(size, 1))))
 
 
-def run(kernel: Any, grid: tuple[int, ...], *arguments: Any, **options: Any) -> None:
-    """Launch on the device of the first tensor.
+def run(kernel: Any, grid: Any, *arguments: Any, **options: Any) -> None:
+    """Launch on the device of the first tensor; grid: sizes, or their function of the tile.
 
     Fusion is off: `triton_pointwise/math.py` says why. What `tl.fma` and `tl.dot` fuse stays so.
     """

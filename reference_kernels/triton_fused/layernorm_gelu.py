@@ -1,5 +1,4 @@
-"""layernorm_gelu: host function and gradient; a row's three moments are saved, the rest recomputed.
-"""
+"""layernorm_gelu: host function and gradient; a row's moments are saved, the rest recomputed."""
 
 from __future__ import annotations
 
