@@ -214,6 +214,9 @@ class _Settled:
         self.general, self.figures = general, figures
         self.census = general.census
         self.table = spans(general.formula, general.operator.derivative)
+        self.contracts = general.contracts()
+        self.settled = [c for c in self.contracts if _is_settled(c)]
+        self.totals = figures.counts.sum(axis=1).tolist()
         self.errors = self._errors()
 
     def _errors(self) -> np.ndarray:
@@ -230,7 +233,7 @@ class _Settled:
 
     def add(self) -> None:
         """Add all rows that hold any pattern."""
-        for contract in self.general.contracts():
+        for contract in self.contracts:
             self.general.tally(contract)
         for row in np.flatnonzero(self.figures.integers[:, Column.INPUTS]).tolist():
             self._row(row, self.table[row])
@@ -245,8 +248,10 @@ class _Settled:
         self._figures(row, span, integers)
         self._reach(span, integers[Column.REACH])
         self._counts(row, span, integers)
-        self._flat(row, integers)
-        self._sets(row, span, integers)
+        if integers[Column.ZERO] or integers[Column.NAN]:
+            self._flat(row, integers)
+        if any(integers[Column.SET_COUNT : Column.SET_COUNT + SETS]):
+            self._sets(row, span, integers)
         if integers[Column.BACK]:
             self.census.reversals += integers[Column.BACK]
             size = float(self.figures.sizes[row, Size.BACK])
@@ -257,12 +262,13 @@ class _Settled:
         assert span.region is not None
         region = self.census.summary.regions[span.region]
         counts = self.figures.counts[row]
-        region.histogram += counts
-        region.count += int(counts.sum())
         if span.zone not in (Zone.SERIES, Zone.FULL):
             settled = integers[Column.INPUTS] - integers[Column.NAN]
             region.count += settled
             region.histogram[0] += settled
+            return
+        region.histogram += counts
+        region.count += self.totals[row]
         region.clipped += integers[Column.CLIPPED]
         region.signed_sum += _whole(integers, Column.SIGNED_LOW)
         region.small_square_sum += _whole(integers, Column.SMALL_LOW)
@@ -285,7 +291,7 @@ class _Settled:
 
     def _counts(self, row: int, span: Span, integers: list[int]) -> None:
         """Add the counts beyond 1/2 and 1 ULP to the contracts that need no more."""
-        for contract in filter(_is_settled, self.general.contracts()):
+        for contract in self.settled:
             rounding = contract.max_error_ulp == 0.5
             count = integers[Column.HALF if rounding else Column.ONE]
             if count == 0:
@@ -307,7 +313,7 @@ class _Settled:
             sample = self._sample(row, column)
             seen = self.census.summary.classes.setdefault(cls, ClassTally())
             seen.merge(ClassTally(count, sample, sample))
-            for contract in self.general.contracts():
+            for contract in self.contracts:
                 if cls is Class.NAN_FOR_NUMBER or contract.zero_sign is ZeroSign.STRICT:
                     self.general.tally(contract).merge(Tally(contract, count, sample, sample))
 
