@@ -10,6 +10,7 @@ from torch import Tensor
 
 from gelu_verify.bounds import bounded
 from gelu_verify.bounds.softmax import softmax, weighted
+from gelu_verify.operators.fused import ARGUMENTS
 
 if TYPE_CHECKING:
     from gelu_verify.bounds import Arithmetic, Bounded
@@ -21,7 +22,7 @@ class Attention:
 
     name = "attention"
     definition = "softmax(q·kᵀ/√d)·v"
-    arguments: tuple[str, ...] = ("q", "k", "v")
+    arguments = ARGUMENTS["attention"]
     dims: tuple[str, ...] = ("b", "h", "l", "d")
     summed: str | None = "d"
     casts: tuple[str, ...] = (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from gelu_verify.bounds import bounded
+from gelu_verify.operators.fused import ARGUMENTS
 
 if TYPE_CHECKING:
     from gelu_verify.bounds import Arithmetic, Bounded
@@ -19,7 +20,7 @@ class BiasGelu:
 
     name = "bias_gelu"
     definition = "f(x + bias)"
-    arguments: tuple[str, ...] = ("x", "bias")
+    arguments = ARGUMENTS["bias_gelu"]
     dims: tuple[str, ...] = ("b", "m", "n")
     summed: str | None = None
     casts: tuple[str, ...] = ("pre_activation", "grad_pre_activation")

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from gelu_verify.bounds import bounded, selection
+from gelu_verify.operators.fused import ARGUMENTS
 
 if TYPE_CHECKING:
     from gelu_verify.bounds import Arithmetic, Bounded
@@ -26,7 +27,7 @@ class ConvReluPool:
 
     name = "conv_relu_pool"
     definition = "maxpool2x2(relu(conv3x3(x, weight) + bias))"
-    arguments: tuple[str, ...] = ("x", "weight", "bias")
+    arguments = ARGUMENTS["conv_relu_pool"]
     dims: tuple[str, ...] = ("n", "c", "h", "w", "o")
     summed: str | None = "c"
     #: Only the gradient sees it: rounding may decide which element is the largest.

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from gelu_verify.bounds import bounded
+from gelu_verify.operators.fused import ARGUMENTS
 
 if TYPE_CHECKING:
     from gelu_verify.bounds import Arithmetic, Bounded
@@ -20,7 +21,7 @@ class Geglu:
 
     name = "geglu"
     definition = "f(gate)·up"
-    arguments: tuple[str, ...] = ("gate", "up")
+    arguments = ARGUMENTS["geglu"]
     dims: tuple[str, ...] = ("b", "m", "n")
     summed: str | None = None
     casts: tuple[str, ...] = ("activated", "grad_activated")

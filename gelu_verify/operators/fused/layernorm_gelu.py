@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from gelu_verify.bounds import bounded, roots
+from gelu_verify.operators.fused import ARGUMENTS
 
 if TYPE_CHECKING:
     from gelu_verify.bounds import Arithmetic, Bounded
@@ -29,7 +30,7 @@ class LayernormGelu:
 
     name = "layernorm_gelu"
     definition = "f((x - mean)/√(var + 1e-5)·weight + bias)"
-    arguments: tuple[str, ...] = ("x", "weight", "bias")
+    arguments = ARGUMENTS["layernorm_gelu"]
     dims: tuple[str, ...] = ("b", "m", "n")
     summed: str | None = "n"
     casts: tuple[str, ...] = ("pre_activation", "grad_pre_activation")

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from gelu_verify.bounds import bounded
+from gelu_verify.operators.fused import ARGUMENTS
 
 if TYPE_CHECKING:
     from gelu_verify.bounds import Arithmetic, Bounded
@@ -20,7 +21,7 @@ class LinearGelu:
 
     name = "linear_gelu"
     definition = "f(x·weightᵀ + bias)"
-    arguments: tuple[str, ...] = ("x", "weight", "bias")
+    arguments = ARGUMENTS["linear_gelu"]
     dims: tuple[str, ...] = ("b", "m", "k", "n")
     summed: str | None = "k"
     rows: str | None = "m"
