@@ -13,8 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from numba import config, njit
+import numba
 
+_CONFIG: Any = numba.config
 _HERE = Path(__file__).parent
 _SOURCES = (
     *(_HERE / name for name in ("cpu_kernels.py", "cpu_reference.py", "figures.py", "jit.py")),
@@ -31,10 +32,10 @@ def _folder() -> Path:
 
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile a function when it is first called, without contraction or reordering."""
-    known, config.CACHE_DIR = config.CACHE_DIR, str(_folder())
+    known, _CONFIG.CACHE_DIR = _CONFIG.CACHE_DIR, str(_folder())
     try:
-        return njit(nogil=True, cache=True, fastmath=False)(function)
+        return numba.njit(nogil=True, cache=True, fastmath=False)(function)
     except RuntimeError:  # no folder to write to: it is compiled in every process
-        return njit(nogil=True, fastmath=False)(function)
+        return numba.njit(nogil=True, fastmath=False)(function)
     finally:
-        config.CACHE_DIR = known  # that of the kernels under test
+        _CONFIG.CACHE_DIR = known  # that of the kernels under test
