@@ -8,6 +8,7 @@ is guarded too, and filled with the pattern: what it leaves unwritten shows.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -112,7 +113,7 @@ class Guards:
     @contextmanager
     def allocator(self, device: torch.device) -> Iterator[None]:
         """Guard what is allocated by ``torch.empty`` and the like in this thread, on a device."""
-        with _Allocator(self, device):
+        with _eagerly(), _Allocator(self, device):
             yield
 
     def _placed(self, name: str, part: Tensor, copied: bool) -> Tensor:
@@ -133,6 +134,25 @@ class Guards:
             flat[places] = part.detach().reshape(-1)
         self.guarded.append(Guarded(name, tensor, buffer, buffer.clone(), own, not copied))
         return tensor
+
+
+@contextmanager
+def _eagerly() -> Iterator[None]:
+    """Run compiled functions eagerly, as they do under a dispatch mode, and compile them later.
+
+    Left to itself the compiler would mark a function first seen under a mode as never to be
+    compiled, and every later check would see the eager route.
+    """
+    if "torch._dynamo" in sys.modules:
+        with torch.compiler.set_stance("force_eager"):
+            yield
+        return
+    try:
+        yield
+    finally:
+        loaded = sys.modules.get("torch._dynamo")  # by the kernel, in its first call
+        if loaded is not None:
+            loaded.reset()
 
 
 class _Allocator(TorchDispatchMode):

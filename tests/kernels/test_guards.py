@@ -80,6 +80,21 @@ def test_tensor_is_placed_alike_while_fresh_memory_is_guarded():
     assert guards.faults() == ["dy was overwritten (3 elements of it)"]
 
 
+def test_function_is_compiled_after_it_ran_under_guards():
+    seen = []
+
+    def backend(graph, inputs):
+        seen.append(graph)
+        return graph
+
+    compiled = torch.compile(lambda x: torch.nn.functional.gelu(x) + 1, backend=backend)
+    with Guards(NAN).allocator(torch.device("cpu")):
+        compiled(torch.ones(3))
+    assert not seen
+    compiled(torch.ones(3))
+    assert len(seen) == 1
+
+
 def test_patterns_read_as_said():
     for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         assert torch.isnan(Guards(NAN).around("y", torch.empty(2, dtype=dtype))).all()

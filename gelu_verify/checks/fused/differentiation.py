@@ -14,6 +14,8 @@ from gelu_verify.kernels.failure import ResultFault, failure
 Gradients = tuple[Tensor | None, ...]
 
 NO_GRADIENT = "the kernel has no gradient"
+#: What ``torch.compile`` says where it reuses what it saved, and so goes backward only once.
+ONCE_COMPILED = "donated buffer"
 #: What torch says, when it goes backward, of a registered operator without a gradient.
 _NOT_OFFERED = ("no autograd formula was registered", "derivative for aten::")
 

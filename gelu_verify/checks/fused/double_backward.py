@@ -20,7 +20,7 @@ from gelu_verify import formats
 from gelu_verify.bounds import Arithmetic
 from gelu_verify.checks.case import Outcome
 from gelu_verify.checks.fused.case import FusedCase
-from gelu_verify.checks.fused.differentiation import cotangent, leaves
+from gelu_verify.checks.fused.differentiation import ONCE_COMPILED, cotangent, leaves
 from gelu_verify.checks.fused.examine import examine
 from gelu_verify.formats import tensors
 from gelu_verify.inputs.problems import Problem, ladder
@@ -35,9 +35,10 @@ _ABSENT = "the kernel's gradient cannot be differentiated"
 #: What torch says of a gradient that offers no second derivative.
 _NOT_OFFERED = (
     "once_differentiable",
-    "derivative for",
-    "is not implemented",
+    "derivative for aten::",
     "no autograd formula",
+    "does not currently support double backward",
+    ONCE_COMPILED,
 )
 
 

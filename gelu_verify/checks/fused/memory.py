@@ -20,7 +20,13 @@ from torch import Tensor
 from gelu_verify.checks.case import Outcome
 from gelu_verify.checks.fused.case import FusedCase
 from gelu_verify.checks.fused.difference import Difference, difference
-from gelu_verify.checks.fused.differentiation import cotangent, gradients, leaves
+from gelu_verify.checks.fused.differentiation import (
+    ONCE_COMPILED,
+    Gradients,
+    cotangent,
+    gradients,
+    leaves,
+)
 from gelu_verify.checks.fused.examine import examine
 from gelu_verify.formats import tensors
 from gelu_verify.inputs.problems import Problem, ladder
@@ -136,13 +142,15 @@ def _differentiate(
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda part: part):
         result = case.call(arguments)
     dy = guards.holding("dy", cotangent(case, problem, result))
-    first = gradients(result, arguments, dy, retain=True)
+    first, again = _first(result, arguments, dy)
     if first is None:
         return
     for name, part in zip(case.operator.arguments, first, strict=True):
         if part is not None:
             seen.results[f"d{name}"] = part.detach().clone()
     seen.faults += _changed(saved, "backward")
+    if not again:
+        return
     try:
         second = gradients(result, arguments, dy, retain=True) or ()
     except KernelFailure as error:
@@ -151,6 +159,18 @@ def _differentiate(
     seen.faults += _changed(saved, "a second backward")
     if not case.job.spec.nondeterministic:
         seen.faults += _repeated(case, seen, second)
+
+
+def _first(
+    result: Tensor, arguments: tuple[Tensor, ...], dy: Tensor
+) -> tuple[Gradients | None, bool]:
+    """Return the gradients, and whether backward can run again; a compiled graph may not let it."""
+    try:
+        return gradients(result, arguments, dy, retain=True), True
+    except KernelFailure as error:
+        if ONCE_COMPILED not in str(error):
+            raise
+        return gradients(result, arguments, dy), False
 
 
 def _changed(saved: list[tuple[Tensor, Tensor]], by: str) -> Iterator[str]:
