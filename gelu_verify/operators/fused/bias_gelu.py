@@ -47,7 +47,7 @@ class BiasGelu:
         slope = bounded.activate(_sum(inputs, arithmetic), formula, arithmetic, order=1)
         dx = bounded.multiply(bounded.exactly(dy), slope, arithmetic)
         summed = bounded.cast(dx, "grad_pre_activation", arithmetic)
-        rows = summed.map(lambda part: part.reshape(-1, part.shape[-1]))
+        rows = summed.map(lambda part: part.flatten(0, -2))
         dbias = bounded.total(rows, 0, arithmetic, keepdim=False)
         return bounded.output(dx, arithmetic), bounded.output(dbias, arithmetic)
 

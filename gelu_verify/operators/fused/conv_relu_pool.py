@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 
-from gelu_verify.bounds import bounded, selection
+from gelu_verify.bounds import Bounded, bounded, selection
 
 if TYPE_CHECKING:
-    from gelu_verify.bounds import Arithmetic, Bounded
+    from gelu_verify.bounds import Arithmetic
     from gelu_verify.operators.fused.base import Shape
 
 _TAPS = tuple((i, j) for i in range(3) for j in range(3))
@@ -53,19 +54,19 @@ class ConvReluPool:
     ) -> tuple[Bounded, ...]:
         """Return dx, dweight, dbias of the gradient g (N, O, H, W) that the pick lets through."""
         x, weight, _ = inputs
-        n, _, h, w = x.shape
+        h, w = x.shape[-2:]
         sums = bounded.cast(_convolved(inputs, arithmetic), "convolution", arithmetic)
         picked = selection.routed(dy.double(), sums.map(_windows))
         g = picked.map(lambda part: _spread(part, h, w))
-        columns = g.map(lambda part: part.transpose(0, 1).reshape(weight.shape[0], -1))
-        patches = bounded.exactly(_patches(x).transpose(1, 2).reshape(-1, 9 * x.shape[1]))
+        columns = g.map(lambda part: part.transpose(0, 1).flatten(1))
+        patches = bounded.exactly(_patches(x).transpose(1, 2).flatten(0, 1))
         dweight = bounded.matmul(columns, patches, arithmetic)
         dbias = bounded.total(columns, 1, arithmetic, keepdim=False)
         # dx is the convolution of g with the kernel turned by half a turn.
-        turned = weight.double().flip(2, 3).transpose(0, 1).reshape(x.shape[1], -1)
+        turned = weight.double().flip(2, 3).transpose(0, 1).flatten(1)
         dx = bounded.matmul(bounded.exactly(turned), g.map(_patches), arithmetic)
         shaped = (
-            dx.map(lambda part: part.reshape(n, -1, h, w)),
+            dx.map(lambda part: part.reshape(x.shape)),
             dweight.map(lambda part: part.reshape(weight.shape)),
             dbias,
         )
@@ -90,11 +91,17 @@ class ConvReluPool:
 def _convolved(inputs: tuple[Tensor, ...], arithmetic: Arithmetic) -> Bounded:
     """Return the pre-activations (N, O, H, W)."""
     x, weight, bias = inputs
-    n, _, h, w = x.shape
-    flat = bounded.exactly(weight.reshape(weight.shape[0], -1))
+    flat = bounded.exactly(weight.flatten(1))
     start = bounded.exactly(bias.unsqueeze(-1))
     sums = bounded.matmul(flat, bounded.exactly(_patches(x)), arithmetic, start=start)
-    return sums.map(lambda part: part.reshape(n, -1, h, w))
+    sums = sums.map(lambda part: part.unflatten(-1, x.shape[-2:]))
+    if bool(torch.isfinite(weight).all()):
+        return sums
+    # Whether a kernel multiplies an infinite weight by the padding, which gives NaN, is its choice.
+    inside = torch.zeros_like(sums.value, dtype=torch.bool)
+    inside[..., 1:-1, 1:-1] = True
+    value = torch.where(inside | ~sums.value.isnan(), sums.value, 0.0)
+    return Bounded(value, sums.own, sums.slack)
 
 
 def _patches(x: Tensor) -> Tensor:

@@ -116,7 +116,7 @@ def _pre(normed: Bounded, inputs: tuple[Tensor, ...], arithmetic: Arithmetic) ->
 
 
 def _over_rows(a: Bounded, arithmetic: Arithmetic) -> Bounded:
-    rows = a.map(lambda part: part.reshape(-1, part.shape[-1]))
+    rows = a.map(lambda part: part.flatten(0, -2))
     return bounded.total(rows, 0, arithmetic, keepdim=False)
 
 
