@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 
-from gelu_verify.bounds import bounded, selection
-from gelu_verify.operators.fused import ARGUMENTS
+from gelu_verify.bounds import Bounded, bounded, selection
 
 if TYPE_CHECKING:
-    from gelu_verify.bounds import Arithmetic, Bounded
+    from gelu_verify.bounds import Arithmetic
     from gelu_verify.operators.fused.base import Shape
 
 _TAPS = tuple((i, j) for i in range(3) for j in range(3))
@@ -66,7 +66,7 @@ class ConvReluPool:
         turned = weight.double().flip(2, 3).transpose(0, 1).flatten(1)
         dx = bounded.matmul(bounded.exactly(turned), g.map(_patches), arithmetic)
         shaped = (
-            dx.map(lambda part: part.unflatten(-1, (h, w))),
+            dx.map(lambda part: part.reshape(x.shape)),
             dweight.map(lambda part: part.reshape(weight.shape)),
             dbias,
         )
@@ -91,11 +91,17 @@ class ConvReluPool:
 def _convolved(inputs: tuple[Tensor, ...], arithmetic: Arithmetic) -> Bounded:
     """Return the pre-activations (N, O, H, W)."""
     x, weight, bias = inputs
-    h, w = x.shape[-2:]
     flat = bounded.exactly(weight.flatten(1))
     start = bounded.exactly(bias.unsqueeze(-1))
     sums = bounded.matmul(flat, bounded.exactly(_patches(x)), arithmetic, start=start)
-    return sums.map(lambda part: part.unflatten(-1, (h, w)))
+    sums = sums.map(lambda part: part.unflatten(-1, x.shape[-2:]))
+    if bool(torch.isfinite(weight).all()):
+        return sums
+    # Whether a kernel multiplies an infinite weight by the padding, which gives NaN, is its choice.
+    inside = torch.zeros_like(sums.value, dtype=torch.bool)
+    inside[..., 1:-1, 1:-1] = True
+    value = torch.where(inside | ~sums.value.isnan(), sums.value, 0.0)
+    return Bounded(value, sums.own, sums.slack)
 
 
 def _patches(x: Tensor) -> Tensor:
