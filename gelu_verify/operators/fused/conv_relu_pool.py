@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from gelu_verify.bounds import Bounded, bounded, selection
+from gelu_verify.operators.fused import ARGUMENTS
 
 if TYPE_CHECKING:
     from gelu_verify.bounds import Arithmetic
