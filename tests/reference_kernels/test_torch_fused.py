@@ -1,4 +1,4 @@
-"""torch's routes to the fused operators: which formula each computes, what makes one unavailable."""
+"""torch's routes to the fused operators: the formula of each, what makes one unavailable."""
 
 import subprocess
 import sys
