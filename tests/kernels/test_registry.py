@@ -13,7 +13,7 @@ def test_registered_kernels_are_consistent_when_read():
         assert spec.name == name
         assert spec.registered
         assert get(spec.contract)
-        assert operators.get(spec.operator)
+        assert operators.arguments(spec.operator)
         assert operators.require_formula(spec.formula) == spec.formula
 
 
