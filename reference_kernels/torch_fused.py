@@ -37,7 +37,12 @@ def layernorm_gelu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def conv_relu_pool(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Return ``max_pool2d(relu(conv2d(x)), 2)``, 3×3 with padding 1: three kernels."""
+    """Return ``max_pool2d(relu(conv2d(x)), 2)``, 3×3 with padding 1: three kernels.
+
+    Raises ValueError for pictures smaller than a window, which torch does not pool.
+    """
+    if min(x.shape[-2:]) < 2:
+        raise ValueError(f"x: got shape {tuple(x.shape)}, expected at least 2×2 places.")
     return functional.max_pool2d(functional.relu(functional.conv2d(x, weight, bias, padding=1)), 2)
 
 

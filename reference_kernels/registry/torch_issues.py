@@ -10,6 +10,10 @@ VECTOR_ERF = (
     "https://github.com/pytorch/pytorch/issues/198183",
     "the vector erf of x86 CPUs is bounded in absolute, not in relative error",
 )
+ONEDNN_ERF = (
+    "https://github.com/uxlfoundation/oneDNN/issues/1122",
+    "oneDNN's erf is bounded in absolute, not in relative error",
+)
 AVX512 = (
     "https://github.com/pytorch/pytorch/issues/185770",
     "oneDNN with AVX-512: NaN at +inf, inf from 2^127 on, subnormals flushed in bf16",

@@ -54,12 +54,13 @@ def matmul_kernel(
     a (M, K) and b (K, N) at any strides. SIZE is what the choice of a tile is remembered by.
     """
     row, column = _tile(M, N, BLOCK_M, BLOCK_N, GROUP)
-    m = row.to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
-    n = column.to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
+    m = row * BLOCK_M + tl.arange(0, BLOCK_M)
+    n = column * BLOCK_N + tl.arange(0, BLOCK_N)
     k = tl.arange(0, BLOCK_K).to(tl.int64)
-    # Rows and columns past the end are read again from the start, and not stored.
-    a_ptrs = a_ptr + (m % M)[:, None] * stride_am + k[None, :] * stride_ak
-    b_ptrs = b_ptr + k[:, None] * stride_bk + (n % N)[None, :] * stride_bn
+    # Rows and columns past the end are read again from the start, and not stored. They are counted
+    # in 32 bits, where a remainder is cheap; offsets have 64.
+    a_ptrs = a_ptr + (m % M).to(tl.int64)[:, None] * stride_am + k[None, :] * stride_ak
+    b_ptrs = b_ptr + k[:, None] * stride_bk + (n % N).to(tl.int64)[None, :] * stride_bn
     sums = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
     for start in range(0, K, BLOCK_K):
         if EVEN_K:
@@ -72,9 +73,9 @@ def matmul_kernel(
         a_ptrs += BLOCK_K * stride_ak
         b_ptrs += BLOCK_K * stride_bk
     if HAS_BIAS:
-        bias = tl.load(bias_ptr + n * stride_bias, mask=n < N, other=0)
+        bias = tl.load(bias_ptr + n.to(tl.int64) * stride_bias, mask=n < N, other=0)
         sums += storage.widen(bias)[None, :]
-    offsets = m[:, None] * N + n[None, :]
+    offsets = m.to(tl.int64)[:, None] * N + n[None, :]
     inside = (m < M)[:, None] & (n < N)[None, :]
     if SAVE_PRE:
         tl.store(pre_ptr + offsets, storage.narrow(sums, pre_ptr.dtype.element_ty), mask=inside)

@@ -21,6 +21,7 @@ class BiasGelu:
     name = "bias_gelu"
     definition = "f(x + bias)"
     arguments = ARGUMENTS["bias_gelu"]
+    rows: str | None = "m"
     dims: tuple[str, ...] = ("b", "m", "n")
     summed: str | None = None
     casts: tuple[str, ...] = ("pre_activation", "grad_pre_activation")

@@ -29,6 +29,7 @@ class ConvReluPool:
     name = "conv_relu_pool"
     definition = "maxpool2x2(relu(conv3x3(x, weight) + bias))"
     arguments = ARGUMENTS["conv_relu_pool"]
+    rows: str | None = "n"
     dims: tuple[str, ...] = ("n", "c", "h", "w", "o")
     summed: str | None = "c"
     #: Only the gradient sees it: rounding may decide which element is the largest.

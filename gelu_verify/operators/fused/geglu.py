@@ -22,6 +22,7 @@ class Geglu:
     name = "geglu"
     definition = "f(gate)·up"
     arguments = ARGUMENTS["geglu"]
+    rows: str | None = "m"
     dims: tuple[str, ...] = ("b", "m", "n")
     summed: str | None = None
     casts: tuple[str, ...] = ("activated", "grad_activated")

@@ -31,6 +31,7 @@ class LayernormGelu:
     name = "layernorm_gelu"
     definition = "f((x - mean)/√(var + 1e-5)·weight + bias)"
     arguments = ARGUMENTS["layernorm_gelu"]
+    rows: str | None = "m"
     dims: tuple[str, ...] = ("b", "m", "n")
     summed: str | None = "n"
     casts: tuple[str, ...] = ("pre_activation", "grad_pre_activation")
