@@ -23,7 +23,7 @@ class Attention:
     name = "attention"
     definition = "softmax(q·kᵀ/√d)·v"
     arguments = ARGUMENTS["attention"]
-    rows: str | None = None
+    rows: str | None = "h"
     dims: tuple[str, ...] = ("b", "h", "l", "d")
     summed: str | None = "d"
     casts: tuple[str, ...] = (
