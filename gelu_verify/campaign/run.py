@@ -141,7 +141,9 @@ def run_here(job: Job, function: Callable[..., Any], plan: Plan, on_shard: OnSha
 def campaign_key(job: Job, plan: Plan) -> dict[str, str]:
     """Return all that a result depends on."""
     size = plan.shard_size(job.device)
-    return key.of(job, f"{job.format}, {plan.patterns} patterns from {plan.first}, shards of {size}")
+    return key.of(
+        job, f"{job.format}, {plan.patterns} patterns from {plan.first}, shards of {size}"
+    )
 
 
 def _default_path(found: dict[str, str]) -> Path:

@@ -22,9 +22,7 @@ def has_numba() -> bool:
     return importlib.util.find_spec("numba") is not None
 
 
-def measured(
-    reference: PairReference, limits: Limits, first: int, actual: torch.Tensor
-) -> Figures:
+def measured(reference: PairReference, limits: Limits, first: int, actual: torch.Tensor) -> Figures:
     """Return the figures of results (R, 65536) for rows from pattern ``first`` on."""
     if has_numba():
         return _compiled(reference, limits, first, actual)
@@ -89,9 +87,7 @@ def _scales(limits: Limits) -> np.ndarray:
     return np.exp2(limits.precision - 1.0 - exponents)
 
 
-def in_torch(
-    reference: PairReference, limits: Limits, first: int, actual: torch.Tensor
-) -> Figures:
+def in_torch(reference: PairReference, limits: Limits, first: int, actual: torch.Tensor) -> Figures:
     """Return the same figures by the general measure, on any device; some 50 times as slow."""
     device, rows = actual.device, actual.shape[0]
     figures = Figures(torch.empty(0, dtype=torch.int64))
