@@ -2,14 +2,16 @@
 
 ``python -m benchmarks.exhaustive_speed [--device cuda] [--patterns 2^28] [--kernel NAME ...]``.
 On a CPU one process measures a share of the patterns and the figures are scaled by the number of
-cores that a campaign uses; on a GPU everything is run. For scale, the same through mpmath and Arb,
-extrapolated from fewer inputs.
+cores that a campaign uses; on a GPU everything is run. Rows of growth, 2^24 and 2^28 inputs beside
+all of them, show that time grows with the number of inputs and memory does not. For scale, the same
+through mpmath and Arb, extrapolated from fewer inputs.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import resource
 import time
 from collections.abc import Callable
 from typing import Any
@@ -18,9 +20,9 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from gelu_verify import operators
 from gelu_verify.campaign import shard
 from gelu_verify.exhaustive.census import Census
+from gelu_verify.exhaustive.names import engine_name
 from gelu_verify.job import Job, plan
 
 _ALL = 1 << 32
@@ -54,6 +56,32 @@ def _timed(job: Job, patterns: int, function: Callable[..., Any]) -> tuple[float
 def _synchronize(device: str) -> None:
     if device.startswith("cuda"):
         torch.cuda.synchronize()
+
+
+def _peak_mib(device: str) -> float:
+    """Return the most memory in use so far: of the GPU since the last reset, or of the process."""
+    if device.startswith("cuda"):
+        peak = torch.cuda.max_memory_allocated() / 2**20
+        torch.cuda.reset_peak_memory_stats()
+        return peak
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _growth(table: Table, job: Job, largest: int) -> None:
+    """Add rows of one run each, unscaled, over more and more patterns spread over fp32."""
+    function = shard._function(job.model_dump_json())
+    for patterns in sorted({1 << 24, 1 << 28, largest}):
+        if patterns > largest:
+            continue
+        kernel, total = _timed(job, patterns, function)
+        table.add_row(
+            f"{job.spec.name} {job.operator}",
+            f"2^{patterns.bit_length() - 1}",
+            f"{kernel:.4g}",
+            f"{total - kernel:.4g}",
+            f"{(total - kernel) / patterns * 1e9:.3g}",
+            f"{_peak_mib(job.device):.0f}",
+        )
 
 
 def _row(table: Table, job: Job, patterns: int, repeats: int) -> None:
@@ -98,23 +126,31 @@ def main() -> None:
     parser.add_argument("--patterns", type=int, default=0, help="0: 2^26 on a CPU, all on a GPU")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--kernel", nargs="*", default=["torch-erf", "torch-tanh"])
+    parser.add_argument("--growth", action="store_true", help="rows of growth as well")
     options = parser.parse_args()
     on_gpu = options.device.startswith("cuda")
     patterns = options.patterns or (_ALL if on_gpu else 1 << 26)
     if not on_gpu:
         torch.set_num_threads(1)
     where = torch.cuda.get_device_name() if on_gpu else f"{len(os.sched_getaffinity(0))} cores"
-    table = Table(title=f"All fp32 inputs on {where}, torch {torch.__version__}; seconds")
+    setting = f"{where}, torch {torch.__version__}, engine {engine_name(options.device)}"
+    table = Table(title=f"All fp32 inputs on {setting}; seconds")
+    growth = Table(title=f"One process on {setting}; seconds")
+    for column in ("kernel", "measured", "kernel alone", "beyond it", "ns an input", "peak MiB"):
+        growth.add_column(column)
     for column in ("kernel", "measured", "kernel alone", "beyond it", "ratio of all to kernel"):
         table.add_column(column)
     for name in options.kernel:
         for job in plan(name, format_names=("fp32",), device=options.device, depth="exhaustive"):
-            operator = operators.get(job.operator)
-            assert operator.name
             _row(table, job, patterns, options.repeats)
+            if options.growth:
+                _growth(growth, job, patterns)
     if not on_gpu:
         _through_libraries(table, 20_000)
-    Console(width=110).print(table)
+    console = Console(width=110)
+    console.print(table)
+    if options.growth:
+        console.print(growth)
 
 
 if __name__ == "__main__":

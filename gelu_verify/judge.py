@@ -237,7 +237,7 @@ def _as_formula(elements: Elements, formula: str) -> Elements:
 #: Where the left tail is 0 for certain in float32 and in float64 arithmetic: 1 + erf from 5.54 and
 #: 8.30 on, 1 + tanh before; 1/(1 + e^-y) underflows at x = -52 and -438. Beyond, only a result of 0
 #: is explained.
-_ZERO_BELOW = {"erf": (-6.5, -9.5), "tanh": (-6.5, -9.5), "sigmoid": (-70.0, -450.0)}
+ZERO_BELOW = {"erf": (-6.5, -9.5), "tanh": (-6.5, -9.5), "sigmoid": (-70.0, -450.0)}
 
 
 def cancellation_ratio(elements: Elements) -> torch.Tensor:
@@ -257,7 +257,7 @@ def _only_zero(elements: Elements) -> torch.Tensor:
     """Return where a result that is not 0 is beyond what cancellation explains, bool (N,)."""
     if elements.operator.derivative:
         return torch.zeros(len(elements.errors), dtype=torch.bool, device=elements.actual.device)
-    far = elements.x < _ZERO_BELOW[elements.formula][elements.fmt.bits == 64]
+    far = elements.x < ZERO_BELOW[elements.formula][elements.fmt.bits == 64]
     return far & (elements.actual.double() != 0.0)
 
 

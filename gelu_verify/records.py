@@ -247,7 +247,10 @@ class CaseAccuracy(Record):
     elements: int
     open: int = Field(description="elements of which no distance is promised, judged by kind")
     broken: int
-    informative: int = Field(description="elements whose bound is smaller than their value")
+    informative: int = Field(
+        description="elements that are evidence: their bound is smaller than their value, and of a "
+        "result of GELU excludes another formula"
+    )
     max_ratio: float
 
 
@@ -276,6 +279,51 @@ class GradientAccuracy(Record):
     bound: BoundAccuracy
 
 
+class BatchDifference(Record):
+    """Rows of a batch against the same rows alone; no measure of accuracy."""
+
+    batch: int = Field(description="rows in the batch")
+    elements: int = Field(description="compared: those of its first and last row")
+    differing: int = Field(description="of these, with other bits")
+    max_ulp: float = Field(description="largest distance, in ULP of the format")
+
+
+ArithmeticName = Literal["fp64", "fp32", "tf32", "fp16", "bf16", "other", "indistinguishable"]
+Quantity = Literal["bits of x", "bits of weight", "bits of a sum", "terms before a rounding"]
+BehavesLike = Literal[
+    "fp64_accumulation",
+    "fp32_accumulation",
+    "fp32_products",
+    "tf32_products",
+    "fp16_products",
+    "bf16_products",
+    "fp16_partial_sums",
+    "bf16_partial_sums",
+    "other",
+    "indistinguishable",
+]
+
+
+class ArithmeticEvidence(Record):
+    """One count of bits (or terms), and what each arithmetic would give."""
+
+    k: int = Field(description="length of the sum")
+    quantity: Quantity
+    predicted: dict[str, int] = Field(description="arithmetic to count; empty where none differs")
+    observed: int
+
+
+class Fingerprint(Record):
+    """In what a fused kernel multiplies and adds, from its results alone."""
+
+    behaves_like: BehavesLike
+    products: ArithmeticName = Field(description="what the inputs of products are rounded to")
+    sums: ArithmeticName = Field(description="the narrowest arithmetic that a sum passes through")
+    rounding: Literal["nearest", "truncated", "unknown"] = Field(description="of sums")
+    block: int | None = Field(description="terms added before a 16-bit rounding, where visible")
+    evidence: tuple[ArithmeticEvidence, ...]
+
+
 class KernelResult(Record):
     """Everything learnt about one kernel, operator, formula and format on one device."""
 
@@ -292,6 +340,10 @@ class KernelResult(Record):
     accuracy: Accuracy | None = None
     bound: BoundAccuracy | None = Field(None, description="of a fused operator")
     gradients: tuple[GradientAccuracy, ...] = Field((), description="of a fused operator")
+    batches: tuple[BatchDifference, ...] = Field(
+        (), description="batch invariance of a fused operator, a row a batch size"
+    )
+    fingerprint: Fingerprint | None = Field(None, description="of a fused operator")
     formula_found: FormulaFound | None = None
     saturation: Saturation | None = None
     special_values: tuple[SpecialValue, ...] = ()

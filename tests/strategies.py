@@ -8,6 +8,10 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from gelu_verify.formats import FORMATS, Format
+from gelu_verify.inputs.problems import Problem, recipes
+from gelu_verify.inputs.problems.layouts import LAYOUTS
+from gelu_verify.inputs.problems.parsing import needed
+from gelu_verify.operators.fused import FusedOperator
 
 ALL = tuple(FORMATS)
 BELOW_FP64 = tuple(name for name in FORMATS if name != "fp64")
@@ -76,3 +80,59 @@ def chunkings(count: int) -> st.SearchStrategy[list[list[int]]]:
     return st.tuples(st.permutations(range(count)), cuts).map(
         lambda t: [t[0][a:b] for a, b in zip([0, *t[1]], [*t[1], count], strict=True)]
     )
+
+
+#: Simple sizes first: what fails shrinks to them. Empty comes last: it seldom shows anything.
+_SIZES = (1, 2, 3, 5, 7, 15, 16, 17, 31, 32, 33, 0)
+
+
+@st.composite
+def problems(draw: st.DrawFn, operator: FusedOperator) -> Problem:
+    """Cases of a fused operator, small dimensions and simple recipes and layouts first."""
+    required = needed(operator)
+    optional = [name for name in operator.dims if name not in required]
+    given_too = draw(st.booleans()) if optional else False
+    names = operator.dims if given_too else required
+    # A window of a pool needs two rows and columns: an operator says which sizes it can take.
+    least = 2 if operator.name == "conv_relu_pool" else 0
+    sizes = st.sampled_from([size for size in _SIZES if size >= least])
+    few = st.sampled_from((1, 2, 3))
+    dims = tuple((name, draw(sizes if name in required else few)) for name in names)
+    shapes = operator.shapes(dict(dims))
+    special = tuple(
+        (name, draw(layouts(len(shape))))
+        for name, shape in sorted(zip(operator.arguments, shapes, strict=True))
+        if draw(st.integers(0, 3)) == 3
+    )
+    return Problem(
+        dims,
+        values=draw(st.sampled_from(recipes.names(operator))),
+        layout=draw(layouts(max(len(shape) for shape in shapes))),
+        seed=draw(st.integers(0, 2**32)),
+        special=special,
+    )
+
+
+def layouts(rank: int) -> st.SearchStrategy[str]:
+    """Layouts of tensors of a number of dimensions."""
+    return st.sampled_from([name for name, layout in LAYOUTS.items() if layout.rank <= rank])
+
+
+#: Sizes of a fused operator's dimensions: one, primes, below and above powers of two.
+SIZES = {
+    "b": (1, 2),
+    "m": (1, 2, 7),
+    "n": (1, 2, 5, 33),
+    "k": (1, 2, 31, 33, 64),
+    "c": (1, 3),
+    "h": (2, 3, 4),
+    "w": (2, 5),
+    "o": (1, 3),
+    "l": (1, 2, 7, 17),
+    "d": (1, 4, 8),
+}
+
+
+def fused_dims(names: tuple[str, ...]) -> st.SearchStrategy[dict[str, int]]:
+    """Sizes of named dimensions of a fused operator, small enough to emulate."""
+    return st.fixed_dictionaries({name: st.sampled_from(SIZES[name]) for name in names})

@@ -7,21 +7,26 @@ kernel may have there, |s| + its slack.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from gelu_verify import operators
-from gelu_verify.bounds import bounded
+from gelu_verify.bounds import activation, bounded
 from gelu_verify.contracts import AllowanceKind
 
 if TYPE_CHECKING:
     from gelu_verify.bounds.arithmetic import Arithmetic
     from gelu_verify.bounds.bounded import Bounded
 
-#: Greatest distance between the erf and tanh formulas, and between their derivatives, rounded up.
-_METHOD_GAP = (4.8e-4, 1.1e-3)
+#: |x| from which f(-|x|) and f'(-|x|) only shrink, for every formula, and their size before, at
+#: most.
+_SHRINKS_FROM, _LEFT_SIZE = 3.0, 0.2
+#: The distance between two formulas is searched in steps of ``_STEP`` over ±``_SEARCHED``, beyond
+#: which both are within 2^-25 of their limits; its second derivative is below ``_CURVES``.
+_STEP, _SEARCHED, _CURVES = 2.0**-10, 12.0, 8.0
 
 
 def slack(
@@ -31,18 +36,27 @@ def slack(
     contract = arithmetic.contract
     ulp = 2 * bounded.half_ulp(result.reach, arithmetic.own)
     allowed = contract.max_error_ulp * ulp
-    reach = argument.reach
     cancellation = contract.allowance(AllowanceKind.CANCELLATION)
     if cancellation:
         lost = _cancellation(argument, formula, order) * arithmetic.unit * cancellation.factor
         allowed = torch.maximum(allowed, lost)
     guard = contract.allowance(AllowanceKind.GUARD)
     if guard:
-        guarded = reach >= guard.threshold
-        allowed = torch.where(guarded, allowed + _beyond(argument, result, order), allowed)
-    if contract.allowance(AllowanceKind.APPROXIMATION):
-        allowed = allowed + _METHOD_GAP[order]
+        allowed = allowed + _guarded(argument, guard.threshold, formula, order)
+    approximation = contract.allowance(AllowanceKind.APPROXIMATION)
+    if approximation:
+        allowed = allowed + method_gap(formula, approximation.formula, order)
     return allowed
+
+
+@cache
+def method_gap(formula: str, other: str, order: int) -> float:
+    """Return the greatest distance between two formulas, or between their derivatives."""
+    if formula == other:
+        return 0.0
+    x = torch.arange(-_SEARCHED, _SEARCHED, _STEP, dtype=torch.float64)
+    gap = activation.value(x, formula, order)[0] - activation.value(x, other, order)[0]
+    return float(gap.abs().max()) + _CURVES * _STEP**2 / 8
 
 
 def _cancellation(argument: Bounded, formula: str, order: int) -> Tensor:
@@ -53,8 +67,14 @@ def _cancellation(argument: Bounded, formula: str, order: int) -> Tensor:
     return derivative.cancellation((torch.ones_like(size), size), formula)
 
 
-def _beyond(argument: Bounded, result: Bounded, order: int) -> Tensor:
-    """Return what a guard costs: f as 0 on the left; x, or 1 for the derivative, on the right."""
-    right = argument.value if order == 0 else torch.ones_like(argument.value)
-    kept = torch.where(argument.value < 0, torch.zeros_like(right), right)
-    return (result.value - kept).abs() + result.total
+def _guarded(argument: Bounded, threshold: float, formula: str, order: int) -> Tensor:
+    """Return what a guard costs where a kernel's argument may be beyond it, else 0.
+
+    It gives f as 0 on the left and x on the right (f' as 0 and 1), and so loses f(-a), a >=
+    threshold the size of the argument, which is largest for the smallest a.
+    """
+    nearest = argument.value.abs() - argument.total - argument.own
+    lost, error = activation.value(-nearest.clamp(min=threshold), formula, order)
+    cost = lost.abs() + error
+    cost = torch.where(nearest.clamp(min=threshold) < _SHRINKS_FROM, _LEFT_SIZE, cost)
+    return torch.where(argument.reach >= threshold, cost, 0.0)

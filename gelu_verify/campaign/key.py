@@ -10,6 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 import gelu_verify
+from gelu_verify.exhaustive.names import engine_name
 from gelu_verify.job import Job
 from gelu_verify.reference.certificate.source import source_hash
 
@@ -29,6 +30,7 @@ def of(job: Job, sweep: str) -> dict[str, str]:
         "libraries": ", ".join(f"{name} {_version(name)}" for name in ("torch", "triton")),
         "sweep": sweep,
         "reference": source_hash(),
+        "engine": engine_name(job.device),
     }
 
 

@@ -19,7 +19,7 @@ from gelu_verify.ledger import Ledger, key_digest
 
 PATTERNS = 1 << 32
 #: Patterns a shard by default: a lost one costs little, and the ledger costs nothing.
-_SHARD = {"cpu": 1 << 25, "cuda": 1 << 29}
+_SHARD = {"cpu": 1 << 25, "cuda": 1 << 31}
 _ATTEMPTS = 2
 _POLL_SECONDS = 0.1
 _GIB = 1 << 30

@@ -64,36 +64,22 @@ def measure_shard(
 
     from gelu_verify import operators
     from gelu_verify.exhaustive.block import consecutive_bits
+    from gelu_verify.exhaustive.engines import engine_for
+    from gelu_verify.exhaustive.measuring import Pass
+    from gelu_verify.exhaustive.settling import EnginePass
 
     device = torch.device(job.device)
     operator = operators.get(job.operator)
-    add = _pass(job, operator, census)
+    general = Pass(operator, job.formula, job.contract, census)
+    measuring = EnginePass(general, engine_for(general, device))
     per_call = _PER_CALL[device.type]
     for first in range(start, stop, per_call):
         count = min(per_call, stop - first)
         # One element before, for its monotonicity, except where the sign changes.
         lead = 1 if first % (1 << 31) else 0
         bits = consecutive_bits(first - lead, count + lead, device)
-        add(first, bits, _call(function, operator.derivative, bits), lead)
-
-
-def _pass(job: Job, operator: Any, census: Any) -> Callable[[int, Any, Any, int], None]:
-    """Return ``add(first, bits, actual, lead)`` of the pass for the job's device."""
-    from gelu_verify.exhaustive.block import Results
-    from gelu_verify.exhaustive.measuring import Pass
-
-    if job.device.startswith("cuda"):
-        from gelu_verify.exhaustive.gpu_pass import GpuPass
-
-        on_gpu = GpuPass(operator, job.formula, job.contract, census)
-        return lambda first, bits, actual, lead: on_gpu.add_leading(first, actual, lead)
-    measuring = Pass(operator, job.formula, job.contract, census)
-
-    def add(first: int, bits: Any, actual: Any, lead: int) -> None:
-        before = float(actual[0]) if lead else None
-        measuring.add(first, Results(bits[lead:], actual[lead:], before))
-
-    return add
+        measuring.add(first, _call(function, operator.derivative, bits), lead)
+    measuring.finish()
 
 
 def _call(function: Callable[..., Any], derivative: int, bits: Any) -> Any:
@@ -107,9 +93,6 @@ def _call(function: Callable[..., Any], derivative: int, bits: Any) -> Any:
     from gelu_verify.kernels.subject import require_like
 
     x = bits.view(torch.float32)
-    if not x.is_cuda:
-        # The pass on a CPU reads the patterns again, whatever the kernel did to its input.
-        x = x.clone()
     raised = None
     try:
         actual = function(torch.ones_like(x), x) if derivative else function(x)

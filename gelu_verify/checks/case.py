@@ -41,6 +41,9 @@ class Case:
     job: Job
     subject: Subject
     sweep: Sweep
+    #: Significant bits of x that reach the kernel, where they are fewer than the format's: inputs
+    #: with more say nothing about it.
+    input_bits: int | None = None
 
     @property
     def contract(self) -> Contract:

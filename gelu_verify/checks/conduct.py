@@ -33,10 +33,10 @@ def _repeat(case: Case) -> list[str]:
     subject = case.subject
     arguments = _values(case)
     before = [tensors.to_bits(part, subject.fmt).clone() for part in arguments]
-    first = subject.call(*arguments)
+    first = subject.apply(*arguments)
     require_like(first, arguments[-1].shape, subject.dtype, subject.device)
     first_bits = tensors.to_bits(first.detach(), subject.fmt).clone()
-    second = subject.call(*arguments)
+    second = subject.apply(*arguments)
     require_like(second, arguments[-1].shape, subject.dtype, subject.device)
     problems = []
     for name, part, bits in zip(subject.operator.arguments, arguments, before, strict=True):
@@ -72,13 +72,13 @@ def _empty(case: Case) -> list[str]:
     arguments = _values(case)
     nothing = tuple(part[:0] for part in arguments)
     try:
-        require_like(subject.call(*nothing), nothing[-1].shape, subject.dtype)
+        require_like(subject.apply(*nothing), nothing[-1].shape, subject.dtype)
     except KernelFailure as error:
         if is_refusal(error):
             return [f"empty input refused: {error}"]
         return [f"empty input: {error}"]
     try:
-        subject.call(*arguments)
+        subject.apply(*arguments)
     except KernelFailure as error:
         return [f"the call after an empty one failed: {error}"]
     return []

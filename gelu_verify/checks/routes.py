@@ -125,7 +125,7 @@ def _through(case: Case, route: Route, points: Elements) -> tuple[torch.Tensor, 
             route.layout(argument[part].to(case.subject.device)) for argument in points.inputs
         )
         labels = route.layout(part)
-        result = case.subject.call(*arguments)
+        result = case.subject.apply(*arguments)
         require_like(result, arguments[-1].shape, case.subject.dtype)
         indices.append(labels.reshape(-1))
         # A copy: the next call may write into the same buffer.

@@ -83,7 +83,7 @@ def _edge(case: Case, elements: Elements, side: int) -> _Edge:
     members = torch.arange(total) < inside if side < 0 else torch.arange(total) >= total - inside
     found = part.select(members)
     start = float(found.x[-1] if side < 0 else found.x[0])
-    if inside < total and not case.sweep.exhaustive:
+    if inside < total and not case.sweep.exhaustive and case.input_bits is None:
         beyond = float(part.x[inside] if side < 0 else part.x[total - inside - 1])
         start, extra = _refine(case, start, beyond, side)
         found = extra or found

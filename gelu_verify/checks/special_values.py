@@ -93,7 +93,7 @@ def _lengths(case: Case) -> tuple[int, ...]:
 
 def _call(case: Case, x: torch.Tensor) -> list[int]:
     subject = case.subject
-    result = subject.call(*at_neutral(subject.operator.arguments, x))
+    result = subject.apply(*at_neutral(subject.operator.arguments, x))
     require_like(result, x.shape, subject.dtype)
     flat = result.detach().cpu().reshape(-1)
     pattern = tensors.to_bits(flat, subject.fmt)

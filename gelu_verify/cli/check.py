@@ -83,6 +83,13 @@ def command(
             help="Dask scheduler whose workers run an exhaustive sweep (tcp://host:8786).",
         ),
     ] = None,
+    save_cases: Annotated[
+        Path | None,
+        typer.Option(
+            help="Add the cases that a fused kernel failed to this file (JSON lines); "
+            "checks run those of reports/fused_cases.jsonl of the current folder first."
+        ),
+    ] = None,
     json: Annotated[Path | None, options.output("the results")] = None,
     markdown: Annotated[Path | None, options.output("a summary in Markdown")] = None,
 ) -> None:
@@ -109,7 +116,7 @@ def command(
     if json is not None and json == markdown:
         raise UsageError(f"output: got {json} for --json and --markdown, expected two files.")
     limits = Limits.default(timeout)
-    for path in (json, markdown):
+    for path in (json, markdown, save_cases):
         files.require_writable(path)
     jobs = [
         job
@@ -132,6 +139,8 @@ def command(
             "input: got the number of arguments of no operator of the kernel, "
             "expected x for gelu and two for the others, as dy,x for gelu_backward."
         )
+    if save_cases is not None:
+        _require_saving(jobs, save_cases)
     how = _plan(jobs, ledger, workers, scheduler, timeout, in_process)
     with progress.bar(jobs) as bar:
         if in_process:
@@ -145,7 +154,25 @@ def command(
         from gelu_verify.report import terminal
 
         terminal.show(terminal.console(), results)
+    if save_cases is not None:
+        from gelu_verify.inputs.problems import stored
+
+        added = stored.append(save_cases, stored.of(results))
+        typer.echo(f"{added} new cases in {save_cases}", err=True)
     raise typer.Exit(results.exit_status)
+
+
+def _require_saving(jobs: list[Job], path: Path) -> None:
+    """Raise for a file of cases that nothing can be added to: told now, not after the checks."""
+    from gelu_verify.errors import UsageError
+    from gelu_verify.inputs.problems import stored
+
+    if not any(job.is_fused for job in jobs):
+        raise UsageError(
+            f"save-cases: got {path}, expected a kernel of a fused operator. Drop --save-cases."
+        )
+    if path.exists():
+        stored.read(path)
 
 
 def _plan(

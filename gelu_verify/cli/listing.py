@@ -17,8 +17,6 @@ def command(
 
         typer.echo(json.dumps([spec.model_dump() for spec in kernels.values()], indent=2))
         return
-    from rich.console import Console
+    from gelu_verify.report import catalogue, terminal
 
-    from gelu_verify.report import catalogue
-
-    catalogue.show(Console(), list(kernels.values()))
+    catalogue.show(terminal.console(), list(kernels.values()))

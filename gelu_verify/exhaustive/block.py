@@ -17,6 +17,7 @@ from gelu_verify.operators import Operator
 from gelu_verify.reference.exact import FastExact
 
 _ONE = 0x3F80_0000
+_MINUS_ZERO = 1 << 31
 _UNSIGNED = 0xFFFF_FFFF
 _MAGNITUDE = 0x7FFF_FFFF_FFFF_FFFF
 _EXPONENT = 0x7FF0_0000_0000_0000
@@ -155,7 +156,8 @@ class Block:
         Where the rounding is known, what does not have it is beyond 1/2.
         """
         if self.rounding_is_known(limit):
-            return self.actual.view(torch.int32) != self._nearest_half()
+            due = self.actual.view(torch.int32) == self._nearest_half()
+            return torch.isfinite(self.actual) & ~due
         return self.beyond(limit + open_width)
 
     def rounding_is_known(self, limit: float) -> bool:
@@ -200,9 +202,12 @@ class Block:
             previous[0] = self.results.before
         return got[members] - previous
 
-    def worst(self) -> Sample:
-        """Return the element with the largest error, the first of equals."""
-        return self.sample(int((self.size == self.largest).nonzero()[0]))
+    def worst(self, members: torch.Tensor | None = None) -> Sample:
+        """Return the element with the largest error, of all or of some, the first of equals."""
+        if members is None:
+            return self.sample(int((self.size == self.largest).nonzero()[0]))
+        size = self.size[members]
+        return self.sample(int(members[int((size == size.max()).nonzero()[0])]))
 
     def sample(self, index: int, error: float | None = None) -> Sample:
         """Return one element, with another error figure than its own if one is given."""
@@ -241,8 +246,10 @@ class Block:
 
 
 def _is_inward(span: Span, derivative: int) -> bool:
-    """Return ``fast.inward`` of a span, which is the same for all of it (spans are cut at 1)."""
-    return span.negative or (derivative == 0 and span.start > _ONE)
+    """Return ``fast.inward`` of a span, the same for all of it: spans are cut at 1 and -0."""
+    if span.negative:
+        return span.start != _MINUS_ZERO
+    return derivative == 0 and span.start > _ONE
 
 
 def _per_ulp(high: torch.Tensor, inward: bool) -> torch.Tensor:

@@ -30,14 +30,26 @@ def of_block(
 ) -> tuple[torch.Tensor, float]:
     """Return the exact values at x (N,), float64, all within ``span``, and their relative bound."""
     if span.zone not in (Zone.SERIES, Zone.FLAT_HALF):
-        function = fast.derivative if derivative else fast.gelu
-        return function(x, formula), fast.RELATIVE_ERROR_BOUND[formula, derivative] * 2.0**-53
+        return beyond_tiny(x, formula, derivative)
+    return tiny(x, formula, derivative, has_zero=span.start & _MAGNITUDE == 0)
+
+
+def beyond_tiny(x: torch.Tensor, formula: str, derivative: int) -> tuple[torch.Tensor, float]:
+    """Return the exact values at x (N,), float64, by the fast reference, and their bound."""
+    function = fast.derivative if derivative else fast.gelu
+    return function(x, formula), fast.RELATIVE_ERROR_BOUND[formula, derivative] * 2.0**-53
+
+
+def tiny(
+    x: torch.Tensor, formula: str, derivative: int, has_zero: bool
+) -> tuple[torch.Tensor, float]:
+    """Return the exact values at x (N,), |x| < 2^-12, by the series, and their bound."""
     c2, c4 = series(formula)
     square = x.square()
     if derivative:
         return square.mul_(4 * c4).add_(2 * c2).mul_(x).add_(0.5), _SERIES_BOUND
     high = (square * c4).add_(c2).mul_(square).add_(x, alpha=0.5)
-    if span.start & _MAGNITUDE == 0:
+    if has_zero:
         high.copysign_(x)  # the sum loses the sign of -0
     return high, _SERIES_BOUND
 

@@ -8,6 +8,7 @@ can have one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,9 +19,9 @@ from gelu_verify.exhaustive import exact as block_exact
 from gelu_verify.exhaustive.block import Block, Results
 from gelu_verify.exhaustive.census import Census
 from gelu_verify.exhaustive.spans import EPSILON, Span, Zone, turning_pattern, within
-from gelu_verify.judge import Tally, Verdicts, judge, permitted
+from gelu_verify.judge import Elements, Tally, Verdicts, judge, permitted
 from gelu_verify.measure.error import Class
-from gelu_verify.measure.summary import LARGEST_BATCH, ClassTally, worse
+from gelu_verify.measure.summary import LARGEST_BATCH, Batch, ClassTally, worse
 from gelu_verify.operators import Operator
 
 #: Elements measured at once on a CPU: twenty float64 arrays of it stay in a core's caches.
@@ -62,12 +63,20 @@ class Pass:
         got = part.actual.view(torch.int32)
         right = torch.equal(got, expected.expand_as(got))
         unsigned = not right and span.zone is Zone.FLAT_ZERO and not bool(got.any())
-        if not (right or unsigned):
+        if not (right or unsigned) or self._steps_in(span, part):
             return False
         self._count_flat(span)
         if unsigned:
             self._count_positive_zeros(span, part)
         return True
+
+    def _steps_in(self, span: Span, part: Results) -> bool:
+        """Tell whether the first result of a flat span is out of order with the one before it."""
+        if self.operator.derivative or part.before is None:
+            return False
+        falling = span.negative and span.zone is Zone.FLAT_HALF
+        step = float(part.actual[0]) - part.before
+        return math.isfinite(step) and (step > 0.0 if falling else step < 0.0)
 
     def _count_flat(self, span: Span) -> None:
         """Count results whose errors are all below half the unit of the sums."""
@@ -90,9 +99,9 @@ class Pass:
         sample = Block.sample_of(self.operator, part, 0, 0.0)
         seen = self.census.summary.classes.setdefault(Class.WRONG_ZERO_SIGN, ClassTally())
         seen.merge(ClassTally(count, sample, sample))
-        for contract in self._contracts():
+        for contract in self.contracts():
             if contract.zero_sign is ZeroSign.STRICT:
-                self._tally(contract).merge(Tally(contract, count, sample, sample))
+                self.tally(contract).merge(Tally(contract, count, sample, sample))
 
     def _block(self, span: Span, part: Results) -> None:
         block = Block.of(self.operator, self.formula, span, part)
@@ -102,7 +111,7 @@ class Pass:
             self.census.nan_inputs += len(block) * (span.zone is Zone.NAN)
             self.census.infinite_inputs += len(block) * (span.zone is Zone.INFINITE)
             self._classes(block)
-            self._judge(block, block.odd, self._contracts())
+            self._judge(block, block.odd, self.contracts())
             return
         summary.finite_inputs += len(block)
         self._figures(block)
@@ -142,76 +151,85 @@ class Pass:
             self.census.identity_reach = max(self.census.identity_reach, last)
 
     def _classes(self, block: Block) -> None:
-        if block.odd.numel() == 0:
-            return
-        batch = block.batch(block.odd, block.elements(block.odd))
+        if block.odd.numel():
+            self.add_classes(block.batch(block.odd, block.elements(block.odd)))
+
+    def add_classes(self, batch: Batch) -> None:
+        """Add the elements of a batch that have a class."""
         for cls in Class:
             members = (batch.errors.classes == int(cls)).nonzero().flatten()
             if cls is not Class.NONE and members.numel():
                 seen = self.census.summary.classes.setdefault(cls, ClassTally())
                 seen.add(batch, members)
 
-    def _contracts(self) -> tuple[Contract, ...]:
+    def contracts(self) -> tuple[Contract, ...]:
+        """Return the contracts that are judged: the built-in ones, and this one."""
         return BUILT_IN if self.contract in BUILT_IN else (*BUILT_IN, self.contract)
 
-    def _tally(self, contract: Contract) -> Tally:
+    def tally(self, contract: Contract) -> Tally:
+        """Return the census' verdicts of a contract, begun if need be."""
         return self.census.tallies.setdefault(contract.name, Tally(contract))
 
-    def _verdicts(self, block: Block, counted: bool = False) -> None:
-        """Judge what may break a contract: by counting where only the limit matters, else fully.
-
-        counted: what is certainly beyond 1/2 or 1 ULP has been counted already.
-        """
+    def _verdicts(self, block: Block) -> None:
+        """Judge what may break a contract: by counting where only the limit matters, else fully."""
         by_limit: dict[float, list[Contract]] = {}
-        for contract in self._contracts():
-            self._tally(contract)
+        for contract in self.contracts():
+            self.tally(contract)
             by_limit.setdefault(contract.max_error_ulp, []).append(contract)
         for limit, contracts in by_limit.items():
             if block.largest <= limit - OPEN and block.odd.numel() == 0:
                 continue
             near = block.beyond(limit - OPEN)
             near[block.odd] = True
-            plain = [c for c in contracts if self._is_plain(c)]
+            plain = [c for c in contracts if self.is_plain(c)]
             self._judge(block, near.nonzero().flatten(), [c for c in contracts if c not in plain])
             if plain:
                 certain = block.certainly_beyond(limit, OPEN)
-                if not (counted and limit <= 1.0):
-                    self._count_broken(block, certain, plain)
-                if not block.rounding_is_known(limit):
-                    self._judge(block, (near & ~certain).nonzero().flatten(), plain)
+                self._count_broken(block, certain, plain)
+                if block.rounding_is_known(limit):
+                    near = torch.zeros_like(near)
+                    near[block.odd] = True
+                self._judge(block, (near & ~certain).nonzero().flatten(), plain)
 
     @staticmethod
-    def _is_plain(contract: Contract) -> bool:
+    def is_plain(contract: Contract) -> bool:
         """Tell whether an error beyond the limit breaks a contract whatever else is true."""
         return not contract.allowances and contract.subnormals is Subnormals.IEEE
 
     def _count_broken(self, block: Block, broken: torch.Tensor, contracts: list[Contract]) -> None:
-        count = int(broken.sum())
-        if count == 0:
+        members = broken.nonzero().flatten()
+        if members.numel() == 0:
             return
-        first, worst = block.sample(int(broken.byte().argmax())), block.worst()
+        first, worst = block.sample(int(members[0])), block.worst(members)
         for contract in contracts:
-            self._tally(contract).merge(Tally(contract, count, first, worst))
+            self.tally(contract).merge(Tally(contract, members.numel(), first, worst))
 
     def _judge(self, block: Block, members: torch.Tensor, contracts: Sequence[Contract]) -> None:
-        """Judge some elements fully. What holds one contract holds every looser built-in one."""
+        """Judge some elements fully."""
         if members.numel() == 0 or not contracts:
             return
         elements = block.elements(members)
-        batch = block.batch(members, elements)
-        left = torch.ones_like(members, dtype=torch.bool)
-        for contract in contracts:
+        self.judge_all(elements, block.batch(members, elements), contracts)
+
+    def judge_all(
+        self, elements: Elements, batch: Batch, contracts: Sequence[Contract] | None = None
+    ) -> None:
+        """Judge elements by some contracts, all by default. What holds one built-in contract holds
+        every looser one.
+        """
+        left = torch.ones_like(batch.actual, dtype=torch.bool)
+        for contract in self.contracts() if contracts is None else contracts:
             mine = contract == self.contract or contract not in BUILT_IN
             if mine:
                 # Which elements need which allowance is recorded: all of them are judged.
                 verdicts = judge(contract, elements)
-                self._tally(contract).add(verdicts, batch)
+                self.tally(contract).add(verdicts, batch)
                 left = left & verdicts.broken if contract in BUILT_IN else left
             elif bool(left.any()):
                 part = left.nonzero().flatten()
                 broken = judge(contract, elements.select(part)).broken
                 left[part[~broken]] = False
-                self._tally(contract).add(Verdicts(left.clone(), {}), batch)
+                self.tally(contract).add(Verdicts(left.clone(), {}), batch)
 
     def _reversals(self, block: Block) -> None:
         """Count results out of order with the one before, in the direction GELU has there."""

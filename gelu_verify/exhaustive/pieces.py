@@ -1,110 +1,122 @@
-"""The work list of a GPU pass: every span cut into pieces, as arrays on the device.
+"""What an engine measures in one call: the stretches of its spans, by kind of work.
 
-Pieces are cut at multiples of their size in the patterns, so that a call of the kernel under test
-on an aligned range covers whole pieces.
+A stretch is what a call has of one span. A kernel cuts it into pieces of a fixed length by itself,
+from the number of the first piece of every stretch.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
-import torch
 
 from gelu_verify.exhaustive.spans import Span, Zone, spans, turning_pattern
 
-#: Patterns a program measures at once.
-PIECE = 4096
-#: Patterns a program compares in a flat span, PIECE at a time.
-FLAT_PIECE = 32 * PIECE
+#: Patterns a program of a GPU measures: eight a thread of four warps, more would not fit in the
+#: registers of several programs on one multiprocessor.
+PIECE = 1024
+#: Patterns a program of a GPU compares in a flat span, FLAT_BLOCK at a time.
+FLAT_BLOCK = 4096
+FLAT_PIECE = 32 * FLAT_BLOCK
 
-_FLAT_KINDS = {Zone.FLAT_ZERO: 0, Zone.FLAT_IDENTITY: 1, Zone.FLAT_HALF: 2}
-#: x/2 falls between subnormals here, so half of all errors are exactly 1/2: the general way.
+#: What a flat stretch must hold, as ``kind``.
+FLAT_KINDS = {Zone.FLAT_ZERO: 0, Zone.FLAT_IDENTITY: 1, Zone.FLAT_HALF: 2, Zone.NAN: 3}
+#: Bits of ``kind`` of the others: f falls from pattern to pattern; its first element has no order
+#: with the one before; x/2 falls between two subnormals, so that half of all errors are exactly
+#: 1/2, and what is due is known as an integer.
+FALLING, UNORDERED, TIES = 1, 2, 4
 _TIES_BELOW = 2 << 23
+_SIGN = 1 << 31
 
 
 @dataclass(frozen=True)
-class Pieces:
-    """Pieces of one kind, ascending: tensors (N,) on the device, and the starts as an array.
+class Stretches:
+    """Stretches of one kind of work: int64 (R, 5), a row each, and how many pieces they make.
 
-    starts, counts: int64 patterns and how many; spans: int32 index of the span; kinds: int32, of
-    flat pieces the zone, of others the direction (0 rising, 1 falling, 2 rising from its second).
+    Columns: first pattern, pattern after the last, number of its first piece, kind, row of the
+    span in the figures.
     """
 
-    starts: torch.Tensor
-    counts: torch.Tensor
-    spans: torch.Tensor
-    kinds: torch.Tensor
-    edges: np.ndarray
-
-    def within(self, start: int, stop: int) -> Pieces:
-        """Return the pieces that lie in [start, stop)."""
-        low, high = np.searchsorted(self.edges, (start, stop))
-        part = slice(int(low), int(high))
-        return Pieces(
-            self.starts[part],
-            self.counts[part],
-            self.spans[part],
-            self.kinds[part],
-            self.edges[part],
-        )
+    table: np.ndarray
+    pieces: int
 
     def __len__(self) -> int:
-        return len(self.edges)
+        return len(self.table)
 
 
 @dataclass(frozen=True)
 class WorkList:
-    """All pieces of a function: flat, next to 0 (series), the rest (full), and other spans."""
+    """Stretches of one call: flat, next to 0 (series), the rest (full), and infinities."""
 
-    flat: Pieces
-    series: Pieces
-    full: Pieces
-    other: tuple[Span, ...]
+    flat: Stretches
+    series: Stretches
+    full: Stretches
+    infinite: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Patterns ``start`` to ``stop - 1``, all of one span; row: its row in the figures."""
+
+    span: Span
+    start: int
+    stop: int
+    row: int
+    kind: int
 
 
 @cache
-def work_list(formula: str, derivative: int, device: torch.device) -> WorkList:
-    """Return the work list of one function over all patterns of fp32."""
-    rows: dict[str, list[tuple[int, int, int, int]]] = {"flat": [], "series": [], "full": []}
-    other = []
+def _starts(formula: str, derivative: int) -> tuple[list[int], list[int]]:
+    """Return the first patterns of all spans, and their kinds."""
+    table = spans(formula, derivative)
+    return [s.start for s in table], [_kind(s, formula, derivative) for s in table]
+
+
+def stretches(formula: str, derivative: int, start: int, stop: int) -> Iterator[Stretch]:
+    """Yield the stretches of patterns ``start`` to ``stop - 1`` of one function."""
+    starts, kinds = _starts(formula, derivative)
+    table = spans(formula, derivative)
+    row = bisect_right(starts, start) - 1
+    while row < len(table) and starts[row] < stop:
+        span = table[row]
+        low, kind = max(start, span.start), kinds[row]
+        if low > span.start and span.zone not in FLAT_KINDS:
+            kind &= ~UNORDERED  # which only the first of a span can be
+        yield Stretch(span, low, min(stop, span.stop), row, kind)
+        row += 1
+
+
+@lru_cache(maxsize=64)
+def work_list(formula: str, derivative: int, start: int, stop: int) -> WorkList:
+    """Return the work on patterns ``start`` to ``stop - 1`` of one function."""
+    rows: dict[str, list[Stretch]] = {"flat": [], "series": [], "full": [], "infinite": []}
+    for part in stretches(formula, derivative, start, stop):
+        zone = part.span.zone
+        rows["flat" if zone in FLAT_KINDS else zone.value].append(part)
+    return WorkList(
+        _stretches(rows["flat"], FLAT_PIECE),
+        _stretches(rows["series"], PIECE),
+        _stretches(rows["full"], PIECE),
+        tuple((part.start, part.stop) for part in rows["infinite"]),
+    )
+
+
+def _kind(span: Span, formula: str, derivative: int) -> int:
+    if span.zone in FLAT_KINDS:
+        return FLAT_KINDS[span.zone]
     turning = turning_pattern(formula)
-    for index, span in enumerate(spans(formula, derivative)):
-        kind = _kind(span)
-        if kind is None:
-            other.append(span)
-            continue
-        size = FLAT_PIECE if kind == "flat" else PIECE
-        for start, count in _cut(span, size):
-            direction = _FLAT_KINDS.get(span.zone, int(span.negative and start <= turning))
-            if kind != "flat" and start == turning + 1:
-                direction = 2
-            rows[kind].append((start, count, index, direction))
-    flat, near_zero, full = (_pieces(rows[kind], device) for kind in ("flat", "series", "full"))
-    return WorkList(flat, near_zero, full, tuple(other))
+    falling = span.negative and span.start <= turning
+    unordered = span.start in (0, _SIGN, turning + 1)
+    ties = derivative == 0 and (span.start & (_SIGN - 1)) < _TIES_BELOW
+    return FALLING * falling + UNORDERED * unordered + TIES * ties
 
 
-def _kind(span: Span) -> str | None:
-    if span.zone in _FLAT_KINDS:
-        return "flat"
-    if span.zone is Zone.FULL:
-        return "full"
-    if span.zone is Zone.SERIES and (span.start & 0x7FFF_FFFF) >= _TIES_BELOW:
-        return "series"
-    return None
-
-
-def _cut(span: Span, size: int) -> Iterator[tuple[int, int]]:
-    start = span.start
-    while start < span.stop:
-        stop = min(span.stop, (start // size + 1) * size)
-        yield start, stop - start
-        start = stop
-
-
-def _pieces(rows: list[tuple[int, int, int, int]], device: torch.device) -> Pieces:
-    table = np.array(rows, dtype=np.int64).reshape(-1, 4)
-    columns = [torch.from_numpy(table[:, c].copy()).to(device) for c in range(4)]
-    return Pieces(columns[0], columns[1], columns[2].int(), columns[3].int(), table[:, 0].copy())
+def _stretches(parts: list[Stretch], size: int) -> Stretches:
+    rows = [(part.start, part.stop, 0, part.kind, part.row) for part in parts]
+    table = np.array(rows, dtype=np.int64).reshape(-1, 5)
+    counts = -(-(table[:, 1] - table[:, 0]) // size)
+    table[:, 2] = np.cumsum(counts) - counts
+    return Stretches(table, int(counts.sum()))

@@ -88,6 +88,7 @@ def spans(formula: str, derivative: int) -> tuple[Span, ...]:
     magnitudes += [FP32.encode(TINY_BELOW)]
     for magnitude in magnitudes:
         cuts |= {magnitude, _SIGN + magnitude}
+    cuts.add(_SIGN + 1)  # -0, where the exact derivative is 1/2 itself, stands alone
     # Where GELU turns from falling to rising: its minimum lies between this pattern and the next.
     cuts.add(turning_pattern(formula) + 1)
     for border in regions.borders():

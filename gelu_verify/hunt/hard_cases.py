@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, field_validator
 
 from gelu_verify import formats
-from gelu_verify.errors import GeluVerifyError, UsageError
+from gelu_verify.errors import UsageError
 from gelu_verify.hunt.records import HuntReport
 from gelu_verify.operators import get as get_operator
+from gelu_verify.record_file import RecordFile
 from gelu_verify.records import Record
 
 #: Where it is looked for, from the current folder.
@@ -65,6 +61,10 @@ class HardCase(Record):
         """What makes two cases the same: the later one is not written again."""
         return self.operator, self.formula, self.format, self.bits, self.kernel, self.device
 
+    def require_valid(self) -> None:
+        """Raise a usage error unless the patterns fit the operator and the format."""
+        _ = self.patterns
+
 
 def _valid(get: object, name: str) -> str:
     try:
@@ -97,63 +97,6 @@ def of(report: HuntReport) -> list[HardCase]:
     ]
 
 
-def read(path: Path) -> list[HardCase]:
-    """Return the cases of a file; a usage error names the first line that cannot be read."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"hard cases: got {path}, {error.strerror}. Check the path.") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"hard cases: got {path}, expected text in UTF-8.") from None
-    return _parse(text, path)
-
-
-def _parse(text: str, path: Path) -> list[HardCase]:
-    cases = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            case = HardCase.model_validate_json(line)
-            _ = case.patterns
-        except (ValidationError, GeluVerifyError) as error:
-            detail = " ".join(str(error).split())[:200]
-            raise UsageError(
-                f"hard cases: got {path} line {number} ({detail}), "
-                "expected one JSON object of a hard case. Repair or delete the line."
-            ) from None
-        cases.append(case)
-    return cases
-
-
-def append(path: Path, cases: Iterable[HardCase]) -> int:
-    """Add cases that a file does not hold yet and return how many; all of them in one write.
-
-    Two processes may append at once: each holds the file's lock from reading to writing.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a+b") as file, _locked(file):
-            file.seek(0)
-            text = file.read().decode("utf-8", errors="replace")
-            known = {case.key for case in _parse(text, path)}
-            new = {case.key: case for case in cases if case.key not in known}
-            lines = "".join(case.model_dump_json() + "\n" for case in new.values())
-            start = "\n" if lines and text and not text.endswith("\n") else ""
-            # One write to a file opened for appending: a reader sees all of it or nothing.
-            os.write(file.fileno(), (start + lines).encode())
-            return len(new)
-    except OSError as error:
-        raise UsageError(
-            f"hard cases: got {path}, {error.strerror}. Choose another place."
-        ) from None
-
-
-@contextmanager
-def _locked(file: IO[bytes]) -> Iterator[None]:
-    """Hold the file alone, where the system can."""
-    with contextlib.suppress(ImportError):
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX)  # released when the file is closed
-    yield
+_FILE = RecordFile(HardCase, "hard cases", "hard case")
+read = _FILE.read
+append = _FILE.append

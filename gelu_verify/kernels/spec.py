@@ -106,6 +106,9 @@ class KernelSpec(BaseModel):
     arithmetic: Declared = Field(
         Declared(), description="what a fused kernel computes in, where it is not the default"
     )
+    nondeterministic: str = Field(
+        "", description="why the same call may give other bits, where it may; empty: it repeats"
+    )
     known_issues: tuple[KnownIssue, ...] = ()
     summary: str = ""
     registered: bool = False

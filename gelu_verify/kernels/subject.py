@@ -44,13 +44,13 @@ class Callee:
         """The dtype of every argument and of the result."""
         return tensors.dtype(self.fmt)
 
-    def call(self, *arguments: torch.Tensor) -> Any:
+    def call(self, *arguments: torch.Tensor, **options: Any) -> Any:
         """Call the kernel on tensors of its own device and return what it gives, unchecked."""
         before = interpreter.launches()
         start = time.perf_counter()
         try:
             with activity.of_kernel():
-                result = self.function(*arguments)
+                result = self.function(*arguments, **options)
                 if self.device.type == "cuda":
                     torch.cuda.synchronize(self.device)
         except (Exception, SystemExit) as error:
@@ -71,14 +71,14 @@ class Subject(Callee):
     operator: Operator
     via: str | None = None
 
-    def call(self, *arguments: torch.Tensor) -> Any:
+    def apply(self, *arguments: torch.Tensor) -> Any:
         """Call the kernel element by element and return what it gives, unchecked.
 
         arguments: of one shape; the kernel gets them as its operator wants them, and a result of
         another shape than its first argument raises :class:`ResultFault` there.
         """
         shaped = self.operator.shaped(arguments)
-        result = super().call(*shaped)
+        result = self.call(*shaped)
         if shaped[0].shape == arguments[0].shape:
             return result
         require_like(result, shaped[0].shape, self.dtype)
@@ -90,7 +90,7 @@ class Subject(Callee):
         Both are copies: a kernel that overwrites its input or returns one buffer again and again
         must not change what is measured.
         """
-        result = self.call(*(part.to(self.device, copy=True) for part in arguments))
+        result = self.apply(*(part.to(self.device, copy=True) for part in arguments))
         require_like(result, arguments[-1].shape, self.dtype, self.device)
         return result.detach().to("cpu", copy=True)
 

@@ -49,7 +49,7 @@ def names() -> tuple[str, ...]:
 
 def arguments(name: str) -> tuple[str, ...]:
     """Return the names of an operator's arguments."""
-    return OPERATORS[name].arguments if name in OPERATORS else fused.get(name).arguments
+    return OPERATORS[name].arguments if name in OPERATORS else fused.ARGUMENTS[name]
 
 
 def require_formula(name: str) -> str:

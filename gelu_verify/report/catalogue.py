@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from gelu_verify.contracts import BUILT_IN, DEFAULT
 from gelu_verify.formats import FORMATS
 from gelu_verify.kernels.spec import KernelSpec
-from gelu_verify.operators import FORMULAS, OPERATORS
+from gelu_verify.operators import FORMULAS, arguments, names
 
 
 def show(console: Console, kernels: list[KernelSpec]) -> None:
     """Print what can be checked and against what."""
     table = Table(title="Registered kernels", title_justify="left", box=None, pad_edge=False)
-    for column in ("kernel", "operator", "formula", "formats", "contract", "summary"):
-        table.add_column(column, overflow="fold")
+    # Names and summaries are whole words on one line; what is behind them comes with --json.
+    for column in ("kernel", "operator", "formula"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("summary")
     for spec in kernels:
-        issues = f" [{len(spec.known_issues)} known issues]" if spec.known_issues else ""
-        table.add_row(
-            spec.name,
-            spec.operator,
-            spec.formula,
-            ",".join(spec.formats),
-            spec.contract,
-            (spec.summary + issues).replace("[", r"\["),
-        )
+        table.add_row(spec.name, spec.operator, spec.formula, escape(spec.summary))
     console.print(table)
     console.print()
     contracts = Table(
@@ -38,7 +33,7 @@ def show(console: Console, kernels: list[KernelSpec]) -> None:
         contracts.add_row(contract.name + mark, contract.summary)
     console.print(contracts)
     console.print()
-    operators = ", ".join(f"{op.name}({', '.join(op.arguments)})" for op in OPERATORS.values())
+    operators = ", ".join(f"{name}({', '.join(arguments(name))})" for name in names())
     console.print(f"Operators: {operators}")
     console.print(f"Formulas:  {', '.join(FORMULAS)} (torch's approximate='none' is erf)")
     console.print(f"Formats:   {', '.join(FORMATS)}")

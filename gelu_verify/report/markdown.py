@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gelu_verify.records import FindingStatus, Results
+from gelu_verify.report import fingerprint
 from gelu_verify.report.rows import HEADER, certificates, row
 
 
@@ -26,6 +27,7 @@ def summary(results: Results) -> str:
         lines += ["\\* ran in Triton's CPU interpreter (simulated).", ""]
     if proven := certificates(results):
         lines += ["Exact values:", "", *(f"- {escape(line)}" for line in proven), ""]
+    lines += _fingerprints(results)
     lines += _findings(results)
     return "\n".join(lines) + "\n"
 
@@ -36,6 +38,29 @@ def table(results: Results) -> list[str]:
         "| " + " | ".join(HEADER) + " |",
         "|" + " --- |" * len(HEADER),
         *("| " + " | ".join(escape(cell) for cell in row(k)) + " |" for k in results.kernels),
+    ]
+
+
+def _fingerprints(results: Results) -> list[str]:
+    """Return what each fused kernel multiplies and adds in, with the counts that show it."""
+    header = ("kernel", "format", *fingerprint.HEADER)
+    rows, sentences = [], []
+    for k in results.kernels:
+        if k.fingerprint:
+            about = fingerprint.sentence(k.fingerprint)
+            sentences.append(f"- {escape(k.label)}, {k.format}: {escape(about)}")
+            rows += [(k.label, k.format, *row) for row in fingerprint.evidence(k.fingerprint)]
+    if not rows:
+        return []
+    return [
+        "## Arithmetic, from the errors",
+        "",
+        *sentences,
+        "",
+        "| " + " | ".join(header) + " |",
+        "|" + " --- |" * len(header),
+        *("| " + " | ".join(escape(cell) for cell in row) + " |" for row in rows),
+        "",
     ]
 
 

@@ -11,12 +11,13 @@ from gelu_verify.records import (
     Accuracy,
     Finding,
     FindingStatus,
+    Fingerprint,
     KernelResult,
     Point,
     Results,
     Status,
 )
-from gelu_verify.report import rows
+from gelu_verify.report import fingerprint, rows
 from gelu_verify.report.numbers import figure, short
 
 _STYLES = {
@@ -78,6 +79,8 @@ def _block(console: Console, result: KernelResult) -> None:
         console.print(Text.assemble((f"  {name:<12}", "dim"), text))
     if result.accuracy:
         console.print(_regions(result))
+    if result.fingerprint:
+        console.print(_evidence(result.fingerprint))
     for finding in result.findings:
         if finding.check != "saturation" or finding.status is FindingStatus.FAILED:
             _finding(console, finding)
@@ -101,6 +104,8 @@ def _facts(result: KernelResult) -> list[tuple[str, str]]:
             facts.append(("reference", rows.certificate(a.certificate)))
     if result.bound:
         facts += _bound_facts(result)
+    if result.fingerprint:
+        facts.append(("arithmetic", fingerprint.sentence(result.fingerprint)))
     if result.saturation:
         facts.append(("saturation", result.saturation.sentence))
     if result.special_values:
@@ -184,6 +189,19 @@ def _regions(result: KernelResult) -> Table:
             short(worst.exact),
             short(worst.actual),
         )
+    return table
+
+
+def _evidence(found: Fingerprint) -> Table:
+    """Return the counts at each length, and below them what each arithmetic would give."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column(f"  {fingerprint.HEADER[0]}")
+    for column in fingerprint.HEADER[1:]:
+        table.add_column(column, justify="right")
+    for first, *rest in fingerprint.evidence(found):
+        table.add_row(f"  {first}", *rest)
+    for first, *rest in fingerprint.predictions(found):
+        table.add_row(f"  {first} gives", *rest, style="dim")
     return table
 
 

@@ -1,50 +1,24 @@
 """Load, apply, store: one kernel a function over `count` elements that lie one after another.
 
-fp32 and fp16 are loaded as they are; bf16 comes as int16 bits. Triton's CPU interpreter does bf16
-arithmetic wrongly, truncates fp32 to bf16 and mistakes bf16 subnormals, so widening (a shift) and
-rounding (RNE by integers) are written out, and compiled code does the same steps.
+fp32 and fp16 are loaded as they are; bf16 comes as int16 bits, see `storage.py`.
 """
 
 import triton
 import triton.language as tl
 
-from . import math
-
-
-@triton.jit
-def _widen(stored):
-    """fp32 of a loaded fp32, fp16 or bf16 (as int16 bits) value; exact."""
-    if stored.dtype == tl.int16:
-        wide = (stored.to(tl.int32) << 16).to(tl.float32, bitcast=True)
-    else:
-        wide = stored.to(tl.float32)
-    return wide
-
-
-@triton.jit
-def _narrow(value, dtype: tl.constexpr):
-    """Round fp32 to nearest even, once, in the storage type `dtype` (int16: the bits of bf16)."""
-    if dtype == tl.int16:
-        bits = value.to(tl.int32, bitcast=True)
-        rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
-        # A NaN may carry into infinity or the sign bit; keep its sign, make it quiet.
-        quiet = (bits >> 16) | 0x40
-        stored = tl.where((bits & 0x7FFFFFFF) <= 0x7F800000, rounded, quiet).to(tl.int16)
-    else:
-        stored = value.to(dtype)
-    return stored
+from . import math, storage
 
 
 @triton.jit
 def _load(ptr, offsets, count):
     """Widen the elements at `offsets`; 0 where an offset is past the end."""
-    return _widen(tl.load(ptr + offsets, mask=offsets < count, other=0))
+    return storage.widen(tl.load(ptr + offsets, mask=offsets < count, other=0))
 
 
 @triton.jit
 def _store(ptr, offsets, count, value):
     """Round to the format of `ptr` and store where the offset is not past the end."""
-    tl.store(ptr + offsets, _narrow(value, ptr.dtype.element_ty), mask=offsets < count)
+    tl.store(ptr + offsets, storage.narrow(value, ptr.dtype.element_ty), mask=offsets < count)
 
 
 @triton.jit

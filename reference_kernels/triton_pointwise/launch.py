@@ -19,7 +19,7 @@ from . import kernels
 STORAGE = {
     torch.float32: torch.float32,
     torch.float16: torch.float16,
-    torch.bfloat16: torch.int16,  # as bits, see kernels.py
+    torch.bfloat16: torch.int16,  # as bits, see storage.py
 }
 GPU_BLOCK = 1024
 INTERPRETER_BLOCK = 65536  # one interpreted program costs milliseconds whatever its size

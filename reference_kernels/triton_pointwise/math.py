@@ -67,7 +67,7 @@ def _power_of_two(n):
 
 
 @triton.jit
-def _with_sign_of(value, x):
+def with_sign_of(value, x):
     """Set the sign bit of `value` if x has it: zero results become the zero of x's sign."""
     sign = x.to(tl.int32, bitcast=True) & -0x80000000
     return (value.to(tl.int32, bitcast=True) | sign).to(tl.float32, bitcast=True)
@@ -161,14 +161,14 @@ def gelu_erf(x):
     # Near 0: x/2 + x²/√(2π)(1 - x²/6).
     square = a * a
     small = tl.fma(square, tl.fma(square, -0.06644148, 0.39894223), 0.5 * x)
-    return _with_sign_of(tl.where(a < 0.0625, small, joined), x)
+    return with_sign_of(tl.where(a < 0.0625, small, joined), x)
 
 
 @triton.jit
 def gelu_erf_guarded(x):
     """x·Φ(x), but zero of x's sign for x < -6 and x for x > 6: a common saturation guard."""
     guarded = tl.where(x < -6.0, 0.0, gelu_erf(x))
-    return _with_sign_of(tl.where(x > 6.0, x, guarded), x)
+    return with_sign_of(tl.where(x > 6.0, x, guarded), x)
 
 
 @triton.jit
@@ -212,7 +212,7 @@ def _logistic(x, a, y_hi, y_lo):
     a_hi = _leading_12_bits(a)
     joined = _join(x, a, a_hi * f_hi, tl.fma(a, f_lo, (a - a_hi) * f_hi), n)
     # Below 2^-30 the result is x/2 to 2^-30, and the products above may underflow.
-    return _with_sign_of(tl.where(a < 9.313225746154785e-10, 0.5 * x, joined), x)
+    return with_sign_of(tl.where(a < 9.313225746154785e-10, 0.5 * x, joined), x)
 
 
 @triton.jit

@@ -1,5 +1,6 @@
 """The census does not depend on how the patterns are split and in which order they are added."""
 
+import importlib.util
 from itertools import pairwise
 
 import pytest
@@ -10,7 +11,15 @@ from hypothesis import strategies as st
 from gelu_verify.exhaustive import transport
 from gelu_verify.exhaustive.census import Census
 from tests import faulty_kernels
-from tests.exhaustive.passes import FAULTY, SOUND, borders, census
+from tests.exhaustive.passes import (
+    FAULTY,
+    SOUND,
+    borders,
+    census,
+    cpu_engine,
+    gpu_engine,
+    torch_engine,
+)
 
 KERNELS = [SOUND["erf"], *FAULTY]
 _LENGTH = 1 << 10
@@ -26,18 +35,39 @@ def stable(x):
     return torch.where(bits % 257 == 7, torch.nan, y)
 
 
+ENGINES = [torch_engine]
+if importlib.util.find_spec("numba"):
+    ENGINES.append(cpu_engine)
+
+
 @settings(max_examples=30)
 @given(
+    engine=st.sampled_from(ENGINES),
     start=st.sampled_from([*_STARTS, *(b - _LENGTH // 2 for b in borders("erf", 0)[1:])]),
     cuts=st.sets(st.integers(1, _LENGTH - 1), max_size=6),
     order=st.randoms(use_true_random=False),
 )
-def test_census_is_the_same_when_split_and_reordered(start, cuts, order):
+def test_census_is_the_same_when_split_and_reordered(engine, start, cuts, order):
+    check_split(engine, start, cuts, order)
+
+
+@settings(max_examples=3)
+@given(
+    start=st.sampled_from(_STARTS),
+    cuts=st.sets(st.integers(1, _LENGTH - 1), min_size=1, max_size=2),
+    order=st.randoms(use_true_random=False),
+)
+@pytest.mark.skipif(torch.cuda.is_available(), reason="for Triton's interpreter")
+def test_census_is_the_same_when_split_and_reordered_on_a_gpu(start, cuts, order):
+    check_split(gpu_engine, start, cuts, order)
+
+
+def check_split(engine, start, cuts, order):
     if start < 1 << 31 < start + _LENGTH:
         start = 1 << 31  # a call does not cross the sign
-    whole = transport.dumps(census(stable, "erf", 0, [(start, start + _LENGTH)]))
+    whole = transport.dumps(census(stable, "erf", 0, [(start, start + _LENGTH)], engine=engine))
     edges = [start, *(start + cut for cut in sorted(cuts)), start + _LENGTH]
-    parts = [census(stable, "erf", 0, [pair]) for pair in pairwise(edges)]
+    parts = [census(stable, "erf", 0, [pair], engine=engine) for pair in pairwise(edges)]
     order.shuffle(parts)
     merged = Census()
     for part in parts:

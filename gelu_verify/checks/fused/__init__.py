@@ -5,17 +5,54 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gelu_verify.checks.case import Outcome
-from gelu_verify.checks.fused import bound, gradient
+from gelu_verify.checks.fused import (
+    aliasing,
+    batch,
+    bound,
+    determinism,
+    double_backward,
+    fingerprint,
+    gradient,
+    gradient_formula,
+    gradient_layouts,
+    identity,
+    large,
+    memory,
+    opcheck,
+)
 from gelu_verify.checks.fused.case import FusedCase
 
 __all__ = ["CHECKS", "REPLAYED", "FusedCase"]
 
 Check = Callable[[FusedCase], Outcome]
 
+#: In the order they run and are reported; conduct first, as for elementwise kernels.
 CHECKS: dict[str, Check] = {
+    "memory": memory.run,
+    "aliasing": aliasing.run,
+    "determinism": determinism.run,
     "bound": bound.run,
     "gradient": gradient.run,
+    "gradient_layouts": gradient_layouts.run,
+    "gradient_formula": gradient_formula.run,
+    "double_backward": double_backward.run,
+    "batch": batch.run,
+    "large": large.run,
+    "fingerprint": fingerprint.run,
+    "identity": identity.run,
+    "opcheck": opcheck.run,
 }
 
 #: Those that run on given cases alone.
-REPLAYED = ("bound", "gradient")
+REPLAYED = (
+    "memory",
+    "aliasing",
+    "determinism",
+    "bound",
+    "gradient",
+    "gradient_layouts",
+    "double_backward",
+    "batch",
+    "large",
+    "opcheck",
+)

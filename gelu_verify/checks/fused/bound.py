@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from gelu_verify.checks.case import Outcome
 from gelu_verify.checks.fused.case import FusedCase
 from gelu_verify.checks.fused.ratios import Ratios, judged
 from gelu_verify.inputs.problems import Problem
-from gelu_verify.kernels.subject import KernelFailure, is_refusal
+from gelu_verify.kernels.subject import KernelFailure, declines_format, is_refusal
 from gelu_verify.records import Finding, FindingStatus
 from gelu_verify.report.numbers import figure
 
@@ -15,23 +17,29 @@ def run(case: FusedCase) -> Outcome:
     """Judge every case; the worst elements again in mpmath."""
     outcome = Outcome()
     found = Ratios()
-    refused: list[str] = []
+    refused: dict[str, list[Problem]] = {}
     for problem in case.problems:
         try:
             ratios = _one(case, problem)
         except KernelFailure as error:
             if not is_refusal(error) or error.__cause__ is None:
                 raise
-            refused.append(f"{problem}: {error}")
+            if len(case.problems) == 1 or declines_format(error):
+                raise
+            refused.setdefault(str(error), []).append(problem)
+            case.refused.add(problem)
             continue
         found.add(ratios)
-    outcome.findings += [
-        case.finding("bound", FindingStatus.NOTED, f"refused: {text}") for text in refused
-    ]
+    outcome.findings += [_refusal(case, text, declined) for text, declined in refused.items()]
     if found.elements:
         outcome.fields["bound"] = found.as_record(case.arithmetic)
     outcome.findings += _verdict(case, found)
     return outcome
+
+
+def _refusal(case: FusedCase, text: str, declined: list[Problem]) -> Finding:
+    message = f"refused {len(declined)} of {len(case.problems)} cases: {text}"
+    return case.finding("bound", FindingStatus.NOTED, message, declined[0])
 
 
 def _one(case: FusedCase, problem: Problem) -> Ratios:
@@ -42,7 +50,16 @@ def _one(case: FusedCase, problem: Problem) -> Ratios:
     def precise(index: tuple[int, ...]) -> object:
         return case.operator.precise(inputs, case.job.formula, index)
 
-    return judged(actual, exact, case.subject.fmt, case.contract, str(problem), precise)
+    rival = _rival(case, inputs)
+    return judged(actual, exact, case.subject.fmt, case.contract, str(problem), precise, rival)
+
+
+def _rival(case: FusedCase, inputs: tuple[Tensor, ...]) -> Tensor | None:
+    """Return exact values of a formula that is not the declared one; None without a formula."""
+    if not case.operator.has_formula:
+        return None
+    other = "erf" if case.job.formula == "sigmoid" else "sigmoid"
+    return case.operator.forward(inputs, other, case.arithmetic).value
 
 
 def _verdict(case: FusedCase, found: Ratios) -> list[Finding]:
@@ -50,13 +67,27 @@ def _verdict(case: FusedCase, found: Ratios) -> list[Finding]:
         message = "no case gives an element that can be judged"
         return [case.finding("bound", FindingStatus.FAILED, message)]
     findings = []
-    for text, message in found.faults.items():
+    if not found.informative:
+        message = (
+            f"no evidence: none of {found.elements:,} elements of {found.cases} cases could tell a "
+            "fault (all are zero, saturated, or smaller than their bound); add a case with "
+            "values=normal"
+        )
+        findings.append(case.finding("bound", FindingStatus.FAILED, message))
+    if told := found.told():
+        text, message = told
         problem = next((p for p in case.problems if str(p) == text), None)
         findings.append(case.finding("bound", FindingStatus.FAILED, message, problem))
     if not findings:
         message = (
             f"{found.elements:,} elements of {found.cases} cases within their bound; "
-            f"at most {figure(found.max_ratio)} of it"
+            f"at most {figure(found.max_ratio)} of it{_without_evidence(found)}"
         )
         findings.append(case.finding("bound", FindingStatus.PASSED, message))
     return findings
+
+
+def _without_evidence(found: Ratios) -> str:
+    """Say how many cases had to hold but tell nothing, in a clause; nothing if there are none."""
+    count = sum(not one.informative for one in found.by_case)
+    return f"; {count} of the cases are no evidence (empty, zero, saturated)" if count else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import torch
@@ -25,6 +25,8 @@ class FusedCase:
 
     job: Job
     subject: Callee
+    #: Cases that the kernel declined itself, as the check of the bound found.
+    refused: set[Problem] = field(default_factory=set)
 
     @property
     def contract(self) -> Contract:
@@ -49,6 +51,15 @@ class FusedCase:
             return tuple(parse(text, self.operator) for text in self.job.cases)
         return cases(self.operator, self.job.depth, self.job.seed)
 
+    @property
+    def accepted(self) -> tuple[Problem, ...]:
+        """The cases that the kernel does not decline."""
+        return tuple(problem for problem in self.problems if problem not in self.refused)
+
+    def asked_or(self, own: tuple[Problem, ...]) -> tuple[Problem, ...]:
+        """Return the cases that were asked for, or a check's own."""
+        return self.problems if self.job.cases else own
+
     def inputs(self, problem: Problem) -> tuple[Tensor, ...]:
         """Return the arguments of a case on the kernel's device."""
         return problem.inputs(self.operator, self.subject.fmt, self.subject.device)
@@ -58,8 +69,7 @@ class FusedCase:
 
         Raises ``KernelFailure`` or ``ResultFault``.
         """
-        # As it is called by its users, also where it has an elementwise form of its own.
-        result = Callee.call(self.subject, *inputs)
+        result = self.subject.call(*inputs)
         shape = self.operator.output_shape(tuple(tuple(part.shape) for part in inputs))
         require_like(result, torch.Size(shape), self.subject.dtype, self.subject.device)
         assert isinstance(result, Tensor)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from gelu_verify.checks.case import Outcome
 from gelu_verify.checks.fused.case import FusedCase
+from gelu_verify.checks.fused.differentiation import (
+    NO_GRADIENT,
+    Gradients,
+    cotangent,
+    gradients,
+    leaves,
+)
 from gelu_verify.checks.fused.ratios import Ratios, judged
-from gelu_verify.formats import tensors
 from gelu_verify.inputs.problems import Problem
-from gelu_verify.kernels.failure import ResultFault, failure
 from gelu_verify.records import Finding, FindingStatus, GradientAccuracy
 from gelu_verify.report.numbers import figure
 
@@ -19,14 +23,14 @@ def run(case: FusedCase) -> Outcome:
     """Judge the gradients of every case, where the kernel has any."""
     outcome = Outcome()
     found = {name: Ratios() for name in case.operator.arguments}
-    for problem in case.problems:
+    for problem in case.accepted:
         inputs = case.inputs(problem)
-        gradients = _gradients(case, problem, inputs)
-        if gradients is None:
-            message = "the kernel has no gradient"
-            outcome.findings.append(case.finding("gradient", FindingStatus.SKIPPED, message))
+        given = _gradients(case, problem, inputs)
+        if given is None:
+            skipped = case.finding("gradient", FindingStatus.SKIPPED, NO_GRADIENT)
+            outcome.findings.append(skipped)
             return outcome
-        dy, parts = gradients
+        dy, parts = given
         exact = case.operator.backward(dy, inputs, case.job.formula, case.arithmetic)
         for name, part, right in zip(found, parts, exact, strict=True):
             if part is None:
@@ -34,7 +38,8 @@ def run(case: FusedCase) -> Outcome:
                 finding = case.finding("gradient", FindingStatus.FAILED, message, problem)
                 outcome.findings.append(finding)
                 continue
-            ratios = judged(part, right, case.subject.fmt, case.contract, str(problem))
+            fmt = case.subject.fmt
+            ratios = judged(part, right, fmt, case.contract, str(problem), kinds=False)
             found[name].add(ratios)
     outcome.fields["gradients"] = tuple(
         GradientAccuracy(argument=name, bound=ratios.as_record(case.arithmetic))
@@ -47,33 +52,23 @@ def run(case: FusedCase) -> Outcome:
 
 def _gradients(
     case: FusedCase, problem: Problem, inputs: tuple[Tensor, ...]
-) -> tuple[Tensor, tuple[Tensor | None, ...]] | None:
-    """Return dy and the gradient of each argument; None if the result carries none."""
-    leaves = tuple(part.detach().requires_grad_() for part in inputs)
-    result = case.call(leaves)
-    if result.grad_fn is None:
-        return None
-    generator = torch.Generator().manual_seed(problem.seed + 1)
-    dy = torch.randn(result.shape, generator=generator, dtype=torch.float64)
-    fmt = case.subject.fmt
-    dy = (dy if fmt.bits == 64 else tensors.round_float64(dy, fmt)).to(result.device)
-    try:
-        parts = torch.autograd.grad(result, leaves, dy, allow_unused=True)
-    except (Exception, SystemExit) as error:
-        raise failure(error) from error
-    for leaf, part in zip(leaves, parts, strict=True):
-        if part is not None and part.shape != leaf.shape:
-            raise ResultFault(
-                f"gradient: got shape {tuple(part.shape)}, expected {tuple(leaf.shape)}. "
-                "A gradient has the shape of its argument."
-            )
-    return dy, parts
+) -> tuple[Tensor, Gradients] | None:
+    """Return dy and the gradient of each argument; None if the kernel offers none."""
+    arguments = leaves(inputs)
+    result = case.call(arguments)
+    dy = cotangent(case, problem, result)
+    parts = gradients(result, arguments, dy)
+    return None if parts is None else (dy, parts)
 
 
 def _verdicts(case: FusedCase, found: dict[str, Ratios]) -> list[Finding]:
+    if not any(ratios.elements for ratios in found.values()):
+        message = "no case gives an element that can be judged"
+        return [case.finding("gradient", FindingStatus.FAILED, message)]
     findings = []
     for name, ratios in found.items():
-        for text, message in ratios.faults.items():
+        if told := ratios.told():
+            text, message = told
             problem = next((p for p in case.problems if str(p) == text), None)
             said = f"d{name}: {message}"
             findings.append(case.finding("gradient", FindingStatus.FAILED, said, problem))

@@ -68,6 +68,18 @@ class Ratios:
         self.by_case += other.by_case
         self.faults |= other.faults
 
+    def told(self) -> tuple[str, str] | None:
+        """Return the case that breaks worst, and a sentence on all that break; None if none does.
+
+        One fault shows in many cases; the others are in the record.
+        """
+        if not self.faults:
+            return None
+        worst = self.worst.case if self.worst and self.worst.case in self.faults else None
+        case = worst or next(iter(self.faults))
+        others = f"{len(self.faults)} of {self.cases} cases break; " if self.cases > 1 else ""
+        return case, others + self.faults[case]
+
     def as_record(self, arithmetic: Arithmetic) -> BoundAccuracy:
         """Return the saved form."""
         total = max(sum(self.dominant.values()), 1)
@@ -93,8 +105,15 @@ def judged(
     contract: Contract,
     case: str,
     precise: Precise | None = None,
+    rival: Tensor | None = None,
+    kinds: bool = True,
 ) -> Ratios:
-    """Return the ratios of one result, of the shape of ``exact``, and what breaks its bound."""
+    """Return the ratios of one result, of the shape of ``exact``, and what breaks its bound.
+
+    rival: exact values of another formula. Elements at which it is within the bound, too, tell
+    nothing about the activation (``f(s) = s``, or 0): they are no evidence, but must hold.
+    kinds: whether open elements are judged; those of a gradient, at infinities, are not.
+    """
     got, y = actual.detach().double(), exact.value
     slack = exact.total
     allowed = slack + exact.own
@@ -103,35 +122,42 @@ def judged(
     overflows = y.abs() + allowed > fmt.largest * (1 + 2.0 ** (-fmt.precision - 1))
     overflowed = overflows & torch.isinf(got) & (got.sign() == y.sign())
     within = (error <= allowed) | overflowed
-    broken = torch.where(closed, ~within, _wrong_kind(got, y, contract))
-    ratio = torch.where(closed & ~overflowed, error / slack, 0.0).nan_to_num(
+    wrong = _wrong_kind(got, y, contract) if kinds else torch.zeros_like(closed)
+    broken = torch.where(closed, ~within, wrong)
+    # Where the reference itself may be off by as much as the kernel, only mpmath can tell.
+    ratio = torch.where(closed & ~overflowed, error / allowed, 0.0).nan_to_num(
         nan=torch.inf, posinf=torch.inf
     )
     if precise is not None:
-        _again(actual, ratio, slack, broken, closed & torch.isfinite(got), fmt, precise)
-    return _gathered(actual, exact, ratio, closed, broken, fmt, case)
+        usable = closed & ~overflowed & torch.isfinite(got)
+        score = torch.where(usable, error / slack, -1.0)
+        _again(actual, score, ratio, slack, broken, fmt, precise)
+    useful = closed & (slack < y.abs())
+    if rival is not None:
+        useful = useful & ((rival - y).abs() > allowed)
+    return _gathered(actual, exact, ratio, closed, broken, useful, fmt, case)
 
 
 def _wrong_kind(got: Tensor, y: Tensor, contract: Contract) -> Tensor:
     """Return which open elements have the wrong kind of value."""
     wrong = torch.where(torch.isnan(y), ~torch.isnan(got), torch.isinf(y) & ~(got == y))
     if contract.minus_infinity is MinusInfinity.ZERO:
-        # A finite limit, at -inf, or an intermediate that overflowed: not NaN.
-        wrong = wrong | (torch.isfinite(y) & torch.isnan(got))
+        # f's limit at -inf, which is -0. A sum that overflows on the way may well be NaN.
+        wrong = wrong | ((y == 0) & torch.signbit(y) & torch.isnan(got))
     return wrong
 
 
 def _again(
     actual: Tensor,
+    score: Tensor,
     ratio: Tensor,
     slack: Tensor,
     broken: Tensor,
-    usable: Tensor,
     fmt: Format,
     precise: Precise,
 ) -> None:
-    """Replace the ratios of the worst elements, and their verdicts, by those from mpmath."""
-    flat = torch.where(usable, ratio, -1.0).flatten()
+    """Replace ratios and verdicts of the elements of the largest score by those from mpmath."""
+    flat = score.flatten()
     for position in flat.topk(min(_AGAIN[fmt.bits], flat.numel())).indices.tolist():
         if float(flat[position]) < 0:
             continue
@@ -150,6 +176,7 @@ def _gathered(
     ratio: Tensor,
     closed: Tensor,
     broken: Tensor,
+    useful: Tensor,
     fmt: Format,
     case: str,
 ) -> Ratios:
@@ -157,7 +184,6 @@ def _gathered(
     found = Ratios(elements=elements, open=closed.numel() - elements, broken=int(broken.sum()))
     if elements:
         found.counts = histogram.count(ratio[closed].clamp(max=2.0**60))
-        useful = closed & (exact.total < exact.value.abs())
         found.informative = int(useful.sum())
         found.dominant = _dominant(exact, closed)
         found.max_ratio = float(ratio[closed].max())

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import torch
 
-from gelu_verify.exhaustive.gpu_pass import reference_table
+from gelu_verify.exhaustive.gpu_engine import reference_table
 from gelu_verify.exhaustive.pairs import reference as exact
 from gelu_verify.exhaustive.pairs.figures import PLAIN_LIMITS, Figures, Limits
 from gelu_verify.exhaustive.pairs.reference import PATTERNS, PairReference
@@ -52,10 +52,12 @@ def _launched(
     mode, left, right, codes = _operands(reference)
     is_bf16 = actual.dtype is torch.bfloat16
     gpu_kernels.rows_kernel[(rows,)](
-        actual.view(torch.int16) if is_bf16 else actual, left, right, codes, table, _scales(limits, device),
+        actual.view(torch.int16) if is_bf16 else actual, left, right, codes, table,
+        _scales(limits, device),
         _constants(reference, limits), first, sums, bins, found, worst, flagged, counter, capacity,
         MODE=mode, FORMULA=reference.formula, TERMS=terms, LOWEST_BIN=histogram.OFFSET,
-        BINS=histogram.BIN_COUNT, BLOCK=_BLOCK, IS_BF16=is_bf16, num_warps=8, enable_fp_fusion=False,
+        BINS=histogram.BIN_COUNT, BLOCK=_BLOCK, IS_BF16=is_bf16, num_warps=8,
+        enable_fp_fusion=False,
     )  # fmt: skip
     count, finite = counter.tolist()
     if count > capacity:

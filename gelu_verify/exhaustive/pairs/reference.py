@@ -1,6 +1,6 @@
 """Exact values of pairs: a product of a tabulated factor, or the function at a sum.
 
-``geglu`` is f(gate)·up and ``gelu_backward`` dy·f'(x): one factor takes 65,536 values, computed once.
+``geglu`` is f(gate)·up and ``gelu_backward`` dy·f'(x): one factor has 65,536 values, computed once.
 ``bias_gelu`` is f(x + bias).
 
 Where f is next to x/2 or x, and f' next to 1/2 or 1, the product or the sum is a tie or a value of

@@ -8,7 +8,7 @@ in mpmath: the second opinion in tests, and the last word on the worst elements 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -28,6 +28,8 @@ class FusedOperator(Protocol):
     dims: tuple[str, ...]
     #: Dimensions that are summed over (K), the ladder of which a precision fingerprint climbs.
     summed: str | None
+    #: The dimension of rows that do not depend on each other (a batch), None if there is none.
+    rows: str | None
     #: Intermediate results that eager mode rounds to the format.
     casts: tuple[str, ...]
     #: Whether the function contains GELU (and so a formula).
@@ -55,3 +57,11 @@ class FusedOperator(Protocol):
 
         The result, flattened, is f(x) for each element of x in order.
         """
+
+
+@runtime_checkable
+class Multiplies(Protocol):
+    """A fused operator that arguments can reduce to one product of matrices and an activation."""
+
+    def product(self, left: Tensor, right: Tensor) -> tuple[Tensor, ...]:
+        """Return arguments with result f(left·rightᵀ), for left (M, K) and right (N, K)."""

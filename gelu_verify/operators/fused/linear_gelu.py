@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from gelu_verify.bounds import bounded
+from gelu_verify.operators.fused import ARGUMENTS
 
 if TYPE_CHECKING:
     from gelu_verify.bounds import Arithmetic, Bounded
@@ -20,9 +21,10 @@ class LinearGelu:
 
     name = "linear_gelu"
     definition = "f(x·weightᵀ + bias)"
-    arguments: tuple[str, ...] = ("x", "weight", "bias")
-    dims: tuple[str, ...] = ("m", "k", "n")
+    arguments = ARGUMENTS["linear_gelu"]
+    dims: tuple[str, ...] = ("b", "m", "k", "n")
     summed: str | None = "k"
+    rows: str | None = "m"
     casts: tuple[str, ...] = ("pre_activation", "grad_pre_activation")
     has_formula = True
 
@@ -50,9 +52,9 @@ class LinearGelu:
         g = bounded.multiply(bounded.exactly(dy), slope, arithmetic)
         g = bounded.cast(g, "grad_pre_activation", arithmetic)
         x, weight, _ = (bounded.exactly(part) for part in inputs)
-        rows = g.map(lambda part: part.reshape(-1, part.shape[-1]))
+        rows = g.map(lambda part: part.flatten(0, -2))
         columns = rows.map(lambda part: part.t())
-        x_rows = x.map(lambda part: part.reshape(-1, part.shape[-1]))
+        x_rows = x.map(lambda part: part.flatten(0, -2))
         dx = bounded.matmul(rows, weight, arithmetic)
         dx = dx.map(lambda part: part.reshape(inputs[0].shape))
         dweight = bounded.matmul(columns, x_rows, arithmetic)
@@ -61,19 +63,20 @@ class LinearGelu:
 
     def precise(self, inputs: tuple[Tensor, ...], formula: str, index: Shape) -> Any:
         """Return one element: the sum exact, then the oracle."""
-        import mpmath
-
-        from gelu_verify.reference import oracle
+        from gelu_verify.operators.fused import precisely
 
         x, weight, bias = inputs
-        row = x.double()[index[:-1]].tolist()
-        column = weight.double()[index[-1]].tolist()
-        with mpmath.workprec(4400):  # any sum of products of float64 values
-            total = mpmath.fdot(row, column) + float(bias[index[-1]])
-        return oracle.value(formula, total)
+        row = precisely.numbers(x[index[:-1]])
+        column = precisely.numbers(weight[index[-1]])
+        total = precisely.dot([*row, float(bias[index[-1]])], [*column, 1.0])
+        return precisely.activated(total, formula)
+
+    def product(self, left: Tensor, right: Tensor) -> tuple[Tensor, ...]:
+        """Return the matrices and bias = 0."""
+        return left, right, left.new_zeros(right.shape[0])
 
     def identity(self, x: Tensor) -> tuple[Tensor, ...] | None:
-        """Return weight = I and bias = -0, so that a pre-activation of -0 stays -0."""
+        """Return rows of at most 256 of x, weight = I and bias = 0; zeros fill the last row."""
         width = min(x.numel(), 256)
         rows = -(-x.numel() // width)
         padded = torch.zeros(rows * width, dtype=x.dtype, device=x.device)
@@ -84,8 +87,7 @@ class LinearGelu:
 
 def _pre(inputs: tuple[Tensor, ...], arithmetic: Arithmetic) -> Bounded:
     x, weight, bias = (bounded.exactly(part) for part in inputs)
-    product = bounded.matmul(x, weight.map(lambda part: part.t()), arithmetic)
-    return bounded.add(product, bias, arithmetic)
+    return bounded.matmul(x, weight.map(lambda part: part.t()), arithmetic, start=bias)
 
 
 OPERATOR = LinearGelu()

@@ -1,0 +1,42 @@
+"""Cases for checks of conduct: sizes that climb, not values that hurt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gelu_verify.inputs.problems.problem import Problem
+from gelu_verify.operators.fused import FusedOperator
+
+#: A size each, for the rectangular case: no two dimensions alike, none a multiple of a vector.
+_PRIMES = (5, 33, 17, 7, 3, 11)
+
+
+def cubes(operator: FusedOperator, sizes: Sequence[int], seed: int = 0) -> tuple[Problem, ...]:
+    """Return one case a size, every dimension of that size."""
+    return tuple(
+        Problem(tuple((name, size) for name in _names(operator)), seed=seed) for size in sizes
+    )
+
+
+def rectangle(operator: FusedOperator, seed: int = 0) -> Problem:
+    """Return a case no two dimensions of which are alike."""
+    sizes = zip(_names(operator), _PRIMES, strict=False)
+    return Problem(tuple(sizes), seed=seed)
+
+
+def long(operator: FusedOperator, size: int, short: int, seed: int = 0) -> tuple[Problem, ...]:
+    """Return one case a dimension: that one long, the others short."""
+    return tuple(
+        resized(cubes(operator, (short,), seed)[0], name, size) for name in _names(operator)
+    )
+
+
+def resized(problem: Problem, name: str, size: int) -> Problem:
+    """Return the case with another size of one dimension."""
+    dims = tuple((n, size if n == name else old) for n, old in problem.dims)
+    return Problem(dims, problem.values, problem.layout, problem.seed, problem.special)
+
+
+def _names(operator: FusedOperator) -> tuple[str, ...]:
+    """Return the dimensions that every case has: all but a batch."""
+    return tuple(name for name in operator.dims if name != "b")

@@ -1,0 +1,113 @@
+"""Kernels of fused operators."""
+
+from __future__ import annotations
+
+from gelu_verify.kernels.spec import KernelSpec, KnownIssue
+
+
+def _fused(
+    name: str,
+    target: str,
+    operator: str,
+    summary: str,
+    formula: str = "erf",
+    formats: tuple[str, ...] = ("fp32", "bf16", "fp16"),
+    devices: tuple[str, ...] = ("cpu", "cuda"),
+    known: tuple[KnownIssue, ...] = (),
+) -> KernelSpec:
+    return KernelSpec(
+        name=name,
+        target=f"reference_kernels.{target}",
+        operator=operator,
+        formula=formula,
+        formats=formats,
+        contract="cancelling",
+        devices=devices,
+        known_issues=known,
+        summary=summary,
+        registered=True,
+    )
+
+
+_LINEAR = "linear_gelu"
+#: Every torch.compile of an operator costs 10 to 60 s on a CPU: two stand here for all; the others
+#: are reference_kernels.torch_compiled:<operator>.
+KERNELS: tuple[KernelSpec, ...] = (
+    _fused("torch-linear-gelu", "torch_fused:linear_gelu", _LINEAR, "linear, then gelu"),
+    _fused(
+        "torch-linear-gelu-tanh",
+        "torch_fused:linear_gelu_tanh",
+        _LINEAR,
+        "linear, then gelu, approximate='tanh'",
+        "tanh",
+    ),
+    _fused(
+        "torch-addmm-gelu",
+        "torch_fused:linear_gelu_epilogue",
+        _LINEAR,
+        "torch._addmm_activation, which is erf on a CPU",
+        devices=("cpu",),
+    ),
+    _fused(
+        "torch-addmm-gelu-cuda",
+        "torch_fused:linear_gelu_epilogue",
+        _LINEAR,
+        "torch._addmm_activation, which is tanh on CUDA",
+        "tanh",
+        devices=("cuda",),
+    ),
+    _fused(
+        "torch-onednn-linear-gelu",
+        "torch_onednn:linear_gelu",
+        _LINEAR,
+        "oneDNN's own epilogue",
+        formats=("fp32",),
+        devices=("cpu",),
+    ),
+    _fused(
+        "torch-onednn-linear-gelu-bf16",
+        "torch_onednn_bf16:linear_gelu",
+        _LINEAR,
+        "oneDNN's own epilogue, where the CPU has bf16",
+        formats=("bf16",),
+        devices=("cpu",),
+    ),
+    _fused("torch-compile-linear-gelu", "torch_compiled:linear_gelu", _LINEAR, "torch.compile"),
+    _fused(
+        "torch-layernorm-gelu", "torch_fused:layernorm_gelu", "layernorm_gelu", "norm, then gelu"
+    ),
+    _fused(
+        "torch-compile-layernorm-gelu",
+        "torch_compiled:layernorm_gelu",
+        "layernorm_gelu",
+        "torch.compile",
+    ),
+    _fused(
+        "torch-conv-relu-pool",
+        "torch_fused:conv_relu_pool",
+        "conv_relu_pool",
+        "conv2d, relu, max_pool2d",
+    ),
+    _fused("torch-attention", "torch_fused:attention", "attention", "as it is written"),
+    _fused(
+        "torch-sdpa", "torch_fused:attention_fused", "attention", "scaled_dot_product_attention"
+    ),
+    *(
+        _fused(
+            f"triton-{operator}{form}".replace("_", "-"),
+            f"triton_fused:{operator}{form}",
+            operator,
+            "one kernel, rounded once",
+            form.removeprefix("_") or "erf",
+        )
+        for operator, forms in (
+            (_LINEAR, ("", "_tanh", "_sigmoid")),
+            ("bias_gelu", ("", "_tanh", "_sigmoid")),
+            ("geglu", ("", "_tanh", "_sigmoid")),
+            ("layernorm_gelu", ("", "_tanh", "_sigmoid")),
+            ("conv_relu_pool", ("",)),
+            ("attention", ("",)),
+        )
+        for form in forms
+    ),
+)

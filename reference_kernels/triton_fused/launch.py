@@ -1,0 +1,86 @@
+"""What every host function of this package needs: refusals, storage, rows, the device."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import torch
+import triton
+from torch import Tensor
+
+from reference_kernels.triton_pointwise import kernels as pointwise
+
+FORMULAS = ("erf", "tanh", "sigmoid")
+_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+#: Whether kernels run in Triton's interpreter, fixed when they were defined.
+INTERPRETED = not isinstance(pointwise.gelu_erf_kernel, triton.runtime.JITFunction)
+
+
+def require(formula: str, **arguments: Tensor) -> None:
+    """Raise unless the formula is known and all arguments share a supported dtype and a device."""
+    if formula not in FORMULAS:
+        raise ValueError(f"formula: got {formula!r}, expected one of {', '.join(FORMULAS)}.")
+    (first, leader), *_ = arguments.items()
+    for name, tensor in arguments.items():
+        if tensor.dtype not in _DTYPES:
+            raise TypeError(
+                f"{name}: got {tensor.dtype}, expected a tensor of float32, bfloat16 or float16. "
+                "Convert it first."
+            )
+        if tensor.dtype != leader.dtype or tensor.device != leader.device:
+            raise TypeError(
+                f"{name}: got {tensor.dtype} on {tensor.device}, expected {first}'s "
+                f"{leader.dtype} on {leader.device}. Convert one of them."
+            )
+    if leader.device.type == "cpu" and not INTERPRETED:
+        raise ValueError(
+            f"{first}: got device cpu, expected a GPU. Move it there, or set TRITON_INTERPRET=1 "
+            "before triton is imported to run on the CPU."
+        )
+
+
+def require_shape(name: str, tensor: Tensor, shape: tuple[int, ...]) -> None:
+    """Raise unless a tensor has a shape."""
+    if tuple(tensor.shape) != shape:
+        raise ValueError(f"{name}: got shape {tuple(tensor.shape)}, expected {shape}.")
+
+
+def is_fast(tensor: Tensor) -> bool:
+    """Tell whether the fast forms of `activation.py` serve this tensor's format."""
+    return tensor.dtype != torch.float32
+
+
+def stored(tensor: Tensor) -> Tensor:
+    """Give a tensor as kernels take it: bf16 as int16 bits in the interpreter, see `storage.py`."""
+    tensor = tensor.detach()
+    if tensor.is_neg():
+        tensor = tensor.resolve_neg()
+    if INTERPRETED and tensor.dtype == torch.bfloat16:
+        return tensor.view(torch.int16)
+    return tensor
+
+
+def rows(tensor: Tensor) -> Tensor:
+    """View (..., N) as (M, N); only what no stride can express is copied."""
+    return (
+        tensor.reshape(-1, tensor.shape[-1])
+        if tensor.numel()
+        else tensor.new_empty(tensor.shape[:-1].numel(), tensor.shape[-1])
+    )
+
+
+def block(size: int, most: int, least: int = 16) -> int:
+    """Give the power of two that holds `size`, within limits."""
+    return max(least, min(most, triton.next_power_of_2(max(size, 1))))
+
+
+def run(kernel: Any, grid: Any, *arguments: Any, **options: Any) -> None:
+    """Launch on the device of the first tensor; grid: sizes, or their function of the tile.
+
+    Fusion is off: `triton_pointwise/math.py` says why. What `tl.fma` and `tl.dot` fuse stays so.
+    """
+    leader = next(part for part in arguments if isinstance(part, Tensor))
+    device = torch.cuda.device(leader.device) if leader.is_cuda else contextlib.nullcontext()
+    with device:
+        kernel[grid](*arguments, enable_fp_fusion=False, **options)
