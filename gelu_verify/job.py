@@ -92,7 +92,7 @@ def plan(
         )
     if depth == "exhaustive" and "fp32" in format_names and chosen in ("bias_gelu", "geglu"):
         raise UsageError(
-            f"sweep: got exhaustive for {chosen} in fp32, expected two arguments of at most 16 bits "
+            f"sweep: got exhaustive for {chosen} in fp32, expected two arguments of 16 bits "
             "(2^32 pairs). Use standard, or --format bf16,fp16."
         )
     if cases and chosen not in fused.NAMES:

@@ -217,6 +217,12 @@ def _near_reachable(contract: Contract, elements: Elements) -> torch.Tensor:
         lost = lost * (elements.fmt.arithmetic_unit * cancelled.factor)
         slack = torch.maximum(slack, torch.where(_only_zero(elements), 0.0, lost))
     covered = errors.finite & (beyond <= slack)
+    if elements.fmt.bits < 64:
+        # An infinity is sized as 2^(emax+1): it is due where what is reached rounds to it.
+        fmt, got = elements.fmt, elements.actual.double()
+        size = 2.0 ** (fmt.emax + 1) - errors.absolute + torch.where(got > 0, above, below)
+        due = size >= 2.0**fmt.emax * (2.0 - 2.0**-fmt.precision)
+        covered |= (errors.classes == int(Class.INFINITY_FOR_FINITE)) & due
     guard = contract.allowance(AllowanceKind.GUARD)
     if guard and operator.intermediate == "x + bias":
         # The guard sees the rounded sum.

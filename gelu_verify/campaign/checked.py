@@ -1,4 +1,4 @@
-"""A check of all 2^32 inputs, or pairs: first a quick one, then the campaign, then one with its census."""
+"""A check of all 2^32 inputs, or pairs: a quick one, the campaign, then one with its census."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def is_swept(job: Job) -> bool:
     """Tell whether a job is for a campaign: one argument of 32 bits (a backward with dy = 1), or
     two of 16. Fewer inputs fit in memory, 2^64 nowhere.
     """
-    if job.depth != "exhaustive" or job.replay or job.is_fused:
+    if job.depth != "exhaustive" or job.replay:
         return False
     has_one = job.operator in ("gelu", "gelu_backward")
     return is_of_pairs(job) or (job.format == "fp32" and has_one)

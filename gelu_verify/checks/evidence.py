@@ -121,11 +121,15 @@ def _of_pairs(case: Case, census: Census) -> Evidence:
         "infinite_inputs": census.infinite_inputs,
     }
     best = Tightest(
-        contract=next((c.name for c in BUILT_IN if not _tally(census, c).broken), None),
+        contract=next((c.name for c in BUILT_IN if not _is_broken(census, c)), None),
         max_error_ulp=total.max_error_ulp if total.count else float("nan"),
         cancellation=_cancellation(case),
     )
     return Evidence(census.summary, _tally(census, case.contract), best, origin)
+
+
+def _is_broken(census: Census, contract: Contract) -> bool:
+    return contract.name in census.broken or _tally(census, contract).broken > 0
 
 
 def _tally(census: Census, contract: Contract) -> Tally:

@@ -16,12 +16,14 @@ from gelu_verify.measure.summary import Sample, Summary, worse
 class Census:
     """Figures over a set of patterns of fp32, or of pairs of 16-bit patterns.
 
-    Of pairs there are the summary, the counts of inputs and the tallies, and nothing after them.
+    Of pairs there are the summary, the counts of inputs, the tallies and ``broken``.
 
     nan_inputs, infinite_inputs: patterns that are NaN (all must give NaN) and infinities; pairs
         with a NaN, and pairs with an infinity and no NaN.
     binades: sign and exponent fields of x to the largest error in that binade.
     tallies: contract name to its verdicts.
+    broken: names of contracts without a tally that some pair breaks: whether a contract would hold
+        is all that is asked of those that are not the kernel's own.
     reversals: results that step back from their neighbour's, where the function is monotone;
         ``worst_reversal`` carries the size of the step in ULP as its error.
     zero_reach: largest |x| pattern of negative x whose result is not 0 (-1: none).
@@ -33,6 +35,7 @@ class Census:
     infinite_inputs: int = 0
     binades: dict[int, Sample] = field(default_factory=dict)
     tallies: dict[str, Tally] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
     reversals: int = 0
     worst_reversal: Sample | None = None
     reversals_broken: int = 0
@@ -55,6 +58,7 @@ class Census:
             self.binades[binade] = found
         for name, tally in other.tallies.items():
             self.tallies.setdefault(name, Tally(tally.contract)).merge(tally)
+        self.broken |= other.broken
         self.reversals += other.reversals
         self.reversals_broken += other.reversals_broken
         self.worst_reversal = worse(self.worst_reversal, other.worst_reversal)

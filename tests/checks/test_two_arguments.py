@@ -136,3 +136,16 @@ def test_a_bf16_sum_that_a_guard_sees_may_be_beyond_it() -> None:
 
     outcome = run(accuracy, guarded, "bias_gelu", contract="saturating")
     assert not failures(outcome), messages(outcome)
+
+
+def test_infinity_is_right_where_the_rounded_intermediate_reaches_it() -> None:
+    # f(2.109375) = 2.072...; times 1.63e38 it is 1.08 ULP below 2^128, and f rounds up.
+    options = {"operator": "geglu", "contract": "tail_accurate"}
+    outcome = accuracy.run(
+        case(kernels.geglu_eager, replay=((0x4007, 0x7EF6), (0x3F80, 0x3F80)), **options)
+    )
+    assert not failures(outcome), messages(outcome)
+    far = accuracy.run(
+        case(lambda gate, up: gate * torch.inf, replay=((0x4007, 0x7E00),) * 2, **options)
+    )
+    assert failures(far)

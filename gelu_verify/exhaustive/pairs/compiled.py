@@ -42,13 +42,23 @@ def requests(x, biases, near, far, wanted):
 
 
 @njit(nogil=True, cache=True)
+def beside(limit, distance):
+    """Return ``limit + distance``, two units of float64 off a limit that may be a tie."""
+    short = limit * 8388608.0  # 2^23: the upper 30 bits, by Veltkamp's splitting
+    upper = short - (short - limit)
+    if upper != limit:
+        return limit + distance
+    off = max(abs(distance), abs(limit) * 2.0**-51)
+    return limit - off if distance < 0.0 else limit + off
+
+
+@njit(nogil=True, cache=True)
 def sums(x, column, biases, found, taken, curvature, near, far, certain_below, borders, out):
     """Fill one tile with f(x + bias) and return how many of ``found`` (f where asked) are used.
 
     See ``reference.of_sum``: the same rules.
     """
     exact, code, sure = out
-    unit = 2.0**-51
     zero, deep, tail, shoulder, centre, identity = borders
     for i in range(exact.size):
         bias = biases[column + i]
@@ -64,18 +74,14 @@ def sums(x, column, biases, found, taken, curvature, near, far, certain_below, b
                 value = s - below
                 distance = lost - below
                 if abs(distance) < s * 2.0**-48:
-                    off = max(abs(distance), s * unit)
-                    value = s - off if distance < 0.0 else s + off
+                    value = beside(s, distance)
         elif size < near:
             if s == 0.0:
                 value = s
             else:
-                distance = lost / 2 + curvature * s * s
-                off = max(abs(distance), size / 2 * unit)
-                value = s / 2 - off if distance < 0.0 else s / 2 + off
+                value = beside(s / 2, lost / 2 + curvature * s * s)
         elif s >= far and s < _INF:
-            off = max(abs(lost), s * unit)
-            value = s + off if lost > 0.0 else s - off
+            value = beside(s, lost if lost != 0.0 else -5e-324)
         elif s < 0.0:
             value = -0.0
         else:
@@ -122,7 +128,8 @@ def measure(got, index, scales, limits, out, work, figures):
         finite[0] += region >= 0
         if not abs(y) < overflow:
             # NaN where it is due, or an infinity where rounding overflows, is right.
-            if not ((g != g and y != y) or (abs(g) == _INF and g == np.copysign(_INF, y))):
+            nan_is_right = g != g and y != y
+            if not (nan_is_right or (y == y and g == np.copysign(_INF, y))):
                 flagged[count] = index + i
                 count += 1
             continue
@@ -142,7 +149,9 @@ def measure(got, index, scales, limits, out, work, figures):
                         zero_worst[judged] = e
                         zeros[2, judged] = index + i
         else:
-            odd = (g > 0.0) != (y > 0.0)
+            # The sign is opposite to that of the rounded value, which may be 0.
+            rounds_to_zero = abs(y) * scales[(fields[i] >> 52) & 0x7FF] <= 0.5
+            odd = (g > 0.0) != (y > 0.0) and not rounds_to_zero
         near_half, near_one = abs(e - half) <= open_width, abs(e - one) <= open_width
         doubtful = not sure[i] and (near_half or near_one)
         if odd or doubtful or e >= flag_from:

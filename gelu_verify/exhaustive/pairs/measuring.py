@@ -13,7 +13,7 @@ from gelu_verify.exhaustive.pairs import cpu
 from gelu_verify.exhaustive.pairs.figures import PLAIN_LIMITS, Figures, Limits
 from gelu_verify.exhaustive.pairs.reference import OPEN, PATTERNS, PairReference
 from gelu_verify.formats import tensors
-from gelu_verify.judge import Elements, Tally, Verdicts, judge
+from gelu_verify.judge import Elements, Tally, judge
 from gelu_verify.measure.error import Class, measure
 from gelu_verify.measure.regions import REGIONS
 from gelu_verify.measure.summary import Batch, ClassTally, RegionSummary, Sample
@@ -57,7 +57,7 @@ class PairPass:
         census.summary.inputs += count * PATTERNS
         census.summary.finite_inputs += figures.finite
         values = self.reference.values
-        nan, infinite = int(torch.isnan(values).sum()), int(torch.isinf(values).sum())
+        nan, infinite = self.reference.fmt.nan_count, 2
         own = values[first : first + count]
         nan_rows, infinite_rows = int(torch.isnan(own).sum()), int(torch.isinf(own).sum())
         census.nan_inputs += nan_rows * PATTERNS + (count - nan_rows) * nan
@@ -68,7 +68,9 @@ class PairPass:
         for code, region in enumerate(REGIONS):
             count, signed, small, large = (int(number) for number in figures.sums[code])
             if count:
-                worst = rows.sample(int(figures.largest_at[code]), float(figures.largest[code]))
+                at, largest = int(figures.largest_at[code]), float(figures.largest[code])
+                known = self.census.summary.regions[region].worst
+                worst = rows.sample_above(known, at, largest)
                 clipped, bins = int(figures.clipped[code]), figures.histogram[code].copy()
                 part = RegionSummary(count, clipped, signed, small, large, worst, bins)
                 self.census.summary.regions[region].merge(part)
@@ -84,24 +86,31 @@ class PairPass:
                 seen.merge(ClassTally(count, rows.sample(first), sample))
                 continue
             for contract in self._contracts():
-                if contract.zero_sign is ZeroSign.STRICT:
-                    found = Tally(contract, count, rows.sample(first), sample)
-                    self._tally(contract).merge(found)
+                if contract.zero_sign is not ZeroSign.STRICT:
+                    continue
+                if contract != self.contract and not self._is_plain(contract):
+                    self.census.broken.add(contract.name)
+                    continue
+                found = Tally(contract, count, rows.sample(first), sample)
+                self._tally(contract).merge(found)
 
     def _plain(self, rows: _Rows, figures: Figures) -> None:
         """Add what is beyond 1/2 and 1 ULP to the contracts that need to know no more."""
         for contract in self._contracts():
-            tally = self._tally(contract)
-            if contract.max_error_ulp not in PLAIN_LIMITS or not self._is_plain(contract):
+            if contract == self.contract:
+                self._tally(contract)
+            if not self._is_plain(contract):
                 continue
             place = PLAIN_LIMITS.index(contract.max_error_ulp)
-            count = int(figures.beyond[place])
+            count, index = int(figures.beyond[place]), int(figures.beyond_first[place])
+            tally = self._tally(contract)
             if count == 0:
                 continue
             largest = float(figures.largest.max())
             at = int(figures.largest_at[figures.largest == largest].min())
-            first = rows.sample(int(figures.beyond_first[place]))
-            tally.merge(Tally(contract, count, first, rows.sample(at, largest)))
+            first = rows.sample_before(tally.first, index)
+            worst = rows.sample_above(tally.worst, at, largest)
+            tally.merge(Tally(contract, count, first, worst))
 
     def _flagged(self, rows: _Rows, indices: torch.Tensor) -> None:
         elements = rows.elements(indices)
@@ -120,38 +129,39 @@ class PairPass:
         self._judge(elements, batch)
 
     def _judge(self, elements: Elements, batch: Batch) -> None:
-        """Judge flagged elements. What holds one contract holds every looser built-in one."""
-        counted = self._counted(elements, batch)
+        """Judge flagged elements: fully by the kernel's own contract, by the others to see whether
+        they would hold. What holds one contract holds every looser built-in one.
+        """
         left = torch.ones(len(elements.errors), dtype=torch.bool, device=elements.actual.device)
         for contract in self._contracts():
-            if contract.max_error_ulp in PLAIN_LIMITS and self._is_plain(contract):
-                # Those with an error beyond the limit were counted by the engine.
-                chosen = (~counted[PLAIN_LIMITS.index(contract.max_error_ulp)]).nonzero().flatten()
-            elif contract == self.contract or contract not in BUILT_IN:
-                # Which elements need which allowance is recorded: all of them are judged.
-                chosen = torch.arange(len(left), device=left.device)
-            else:
-                chosen = left.nonzero().flatten()
-            if chosen.numel() == 0:
+            is_plain = self._is_plain(contract)
+            if not is_plain and contract != self.contract and self._settled(contract):
                 continue
-            verdicts = judge(contract, elements.select(chosen))
-            if contract != self.contract and contract in BUILT_IN:
-                verdicts = Verdicts(verdicts.broken, {})
-            self._tally(contract).add(verdicts, batch.select(chosen))
-            if contract in BUILT_IN and not self._is_plain(contract):
-                held = torch.zeros_like(left)
-                held[chosen[~verdicts.broken]] = True
-                left &= ~held
+            # Those with an error beyond a plain limit were counted by the engine.
+            chosen = ~self._counted(contract, elements, batch) if is_plain else left
+            if contract == self.contract and not is_plain:
+                chosen = torch.ones_like(left)
+            members = chosen.nonzero().flatten()
+            if members.numel() == 0:
+                continue
+            verdicts = judge(contract, elements.select(members))
+            if is_plain or contract == self.contract:
+                # Which elements need which allowance is recorded.
+                self._tally(contract).add(verdicts, batch.select(members))
+            elif bool(verdicts.broken.any()):
+                self.census.broken.add(contract.name)
+            if contract in BUILT_IN and not is_plain:
+                left[members[~verdicts.broken]] = False
 
-    def _counted(self, elements: Elements, batch: Batch) -> list[torch.Tensor]:
-        """Return which elements the engine counted, or found to hold, for each plain limit."""
+    def _settled(self, contract: Contract) -> bool:
+        return contract.name in self.census.broken
+
+    def _counted(self, contract: Contract, elements: Elements, batch: Batch) -> torch.Tensor:
+        """Return which elements the engine counted as beyond a plain limit, or found within it."""
         errors = elements.errors
-        patterns = batch.inputs
-        _, certain = self.reference.places(patterns[0], patterns[1])
-        size = errors.ulp.abs()
-        return [
-            errors.finite & (certain | ~((size - limit).abs() <= OPEN)) for limit in PLAIN_LIMITS
-        ]
+        _, certain = self.reference.places(batch.inputs[0], batch.inputs[1])
+        is_open = (errors.ulp.abs() - contract.max_error_ulp).abs() <= OPEN
+        return errors.finite & (certain | ~is_open)
 
     def _contracts(self) -> tuple[Contract, ...]:
         return BUILT_IN if self.contract in BUILT_IN else (*BUILT_IN, self.contract)
@@ -203,6 +213,18 @@ class _Rows:
         codes, _ = self.reference.places(*patterns)
         got = tensors.to_bits(elements.actual, self.reference.fmt)
         return Batch(patterns, got, codes, elements.errors)
+
+    def sample_above(self, known: Sample | None, index: int, size: float) -> Sample | None:
+        """Return an element unless its error is below that of one already known."""
+        if known is not None and size < abs(known.error_ulp):
+            return None
+        return self.sample(index, size)
+
+    def sample_before(self, known: Sample | None, index: int) -> Sample | None:
+        """Return an element unless one before these rows is already known."""
+        if known is not None and known.inputs[0] < self.first:
+            return None
+        return self.sample(index)
 
     def sample(self, index: int, size: float | None = None) -> Sample:
         """Return one element; ``size`` is what the engine measured as its ``|error|``."""

@@ -1,6 +1,6 @@
 """Exact values of pairs: a product of a tabulated factor, or the function at a sum.
 
-``geglu`` is f(gate)·up and ``gelu_backward`` dy·f'(x): one factor takes 65,536 values, computed once.
+``geglu`` is f(gate)·up and ``gelu_backward`` dy·f'(x): one factor has 65,536 values, computed once.
 ``bias_gelu`` is f(x + bias).
 
 Where f is next to x/2 or x, and f' next to 1/2 or 1, the product or the sum is a tie or a value of
@@ -35,6 +35,8 @@ FAR = 64.0
 #: float64 holds, say so. The same for f' next to 1/2 and to 1.
 CERTAIN_BELOW, CERTAIN_FROM = 2.0**-30, 4.0
 _TWO_UNITS = 2.0**-51
+#: Veltkamp's factor: ``x·2^23 - (x·2^23 - x)`` keeps the upper 30 bits of x, more than p + 1.
+_SPLIT = 2.0**23
 #: An error nearer to a limit than this, in ULP, is open: above 2·2^p·SUM_ERROR for p <= 11.
 OPEN = 2.0**-27
 
@@ -50,7 +52,8 @@ class PairReference:
 
     values: of every pattern, float64 (65536,). factor: f or f' of every pattern, kept off its
     limits, float64; None for a sum. codes: region of every pattern as the argument of the
-    activation, int64 (65536,), -1 where that is not finite; None for a sum.
+    activation, int64 (65536,), -1 where that is not finite; None for a sum. certain: where float64
+    decides every rounding of a product, by pattern of that argument, bool (65536,).
     """
 
     operator: Operator
@@ -60,11 +63,7 @@ class PairReference:
     values: torch.Tensor
     factor: torch.Tensor | None
     codes: torch.Tensor | None
-
-    @property
-    def certain(self) -> torch.Tensor:
-        """Where float64 decides every rounding of a product, by pattern of its argument."""
-        return is_certain(self.values)
+    certain: torch.Tensor
 
     def places(
         self, first: torch.Tensor, second: torch.Tensor
@@ -114,7 +113,8 @@ def pair_reference(
         make = slopes if operator.derivative else activations
         factor = make(values, formula).to(device)
         codes = torch.where(torch.isfinite(values), regions.codes(values), -1).to(device)
-    return PairReference(operator, formula, fmt, regions, values.to(device), factor, codes)
+    certain = is_certain(values).to(device)
+    return PairReference(operator, formula, fmt, regions, values.to(device), factor, codes, certain)
 
 
 def is_certain(x: torch.Tensor) -> torch.Tensor:
@@ -160,9 +160,16 @@ def of_sum(x: torch.Tensor, bias: torch.Tensor, formula: str) -> torch.Tensor:
 
 
 def _off(limit: torch.Tensor, distance: torch.Tensor) -> torch.Tensor:
-    """Return ``limit + distance``, at least two units of float64 off the limit."""
-    least = limit.abs() * _TWO_UNITS
-    return limit + torch.where(distance < 0, -1.0, 1.0) * torch.maximum(distance.abs(), least)
+    """Return ``limit + distance``, two units of float64 off a limit of few bits at least.
+
+    Only that can be a tie or a power of two; a sum of more bits lies beside those by itself, maybe
+    by a unit, and must not be moved across.
+    """
+    large = limit * _SPLIT
+    is_short = large - (large - limit) == limit
+    off = torch.maximum(distance.abs(), limit.abs() * _TWO_UNITS)
+    moved = limit + torch.where(distance < 0, -off, off)
+    return torch.where(is_short, moved, limit + distance)
 
 
 def _beside_identity(
