@@ -22,5 +22,7 @@ def linear_gelu_tanh(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def _linear(x: Tensor, weight: Tensor, bias: Tensor, approximate: str) -> Tensor:
+    if x.numel() == 0 or weight.numel() == 0:
+        raise ValueError("oneDNN: got an empty argument, expected at least one element in each.")
     with torch.no_grad():
         return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "gelu", [], approximate)

@@ -93,11 +93,13 @@ def problems(draw: st.DrawFn, operator: FusedOperator) -> Problem:
     optional = [name for name in operator.dims if name not in required]
     given_too = draw(st.booleans()) if optional else False
     names = operator.dims if given_too else required
-    # A window of a pool needs two rows and columns: an operator says which sizes it can take.
-    least = 2 if operator.name == "conv_relu_pool" else 0
-    sizes = st.sampled_from([size for size in _SIZES if size >= least])
     few = st.sampled_from((1, 2, 3))
-    dims = tuple((name, draw(sizes if name in required else few)) for name in names)
+
+    def sizes(name: str) -> st.SearchStrategy[int]:
+        least = operator.smallest.get(name, 0)
+        return st.sampled_from([size for size in _SIZES if size >= least])
+
+    dims = tuple((name, draw(sizes(name) if name in required else few)) for name in names)
     shapes = operator.shapes(dict(dims))
     special = tuple(
         (name, draw(layouts(len(shape))))

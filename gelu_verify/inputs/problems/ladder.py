@@ -12,9 +12,11 @@ _PRIMES = (5, 33, 17, 7, 3, 11)
 
 
 def cubes(operator: FusedOperator, sizes: Sequence[int], seed: int = 0) -> tuple[Problem, ...]:
-    """Return one case a size, every dimension of that size."""
+    """Return one case a size, every dimension of that size, or the least it can have."""
+    least = operator.smallest
     return tuple(
-        Problem(tuple((name, size) for name in _names(operator)), seed=seed) for size in sizes
+        Problem(tuple((n, max(size, least.get(n, 0))) for n in _names(operator)), seed=seed)
+        for size in sizes
     )
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
-from gelu_verify.bounds import bounded
+from gelu_verify.bounds import Bounded, bounded
 from gelu_verify.bounds.softmax import softmax, weighted
 from gelu_verify.operators.fused import ARGUMENTS
 
 if TYPE_CHECKING:
-    from gelu_verify.bounds import Arithmetic, Bounded
+    from gelu_verify.bounds import Arithmetic
     from gelu_verify.operators.fused.base import Shape
 
 
@@ -24,6 +26,7 @@ class Attention:
     definition = "softmax(q·kᵀ/√d)·v"
     arguments = ARGUMENTS["attention"]
     rows: str | None = "h"
+    smallest: Mapping[str, int] = MappingProxyType({})
     dims: tuple[str, ...] = ("b", "h", "l", "d")
     summed: str | None = "d"
     casts: tuple[str, ...] = (
@@ -48,11 +51,17 @@ class Attention:
         return (*shapes[0][:-1], shapes[2][-1])
 
     def forward(self, inputs: tuple[Tensor, ...], formula: str, arithmetic: Arithmetic) -> Bounded:
-        """Return the weighted rows of v."""
+        """Return the weighted rows of v.
+
+        A row all of whose scores are -inf has no softmax. Some kernels give NaN, others 0: its
+        elements are 0 and open here, and either holds.
+        """
         v = bounded.exactly(inputs[2])
-        return bounded.output(
-            weighted(_probabilities(inputs, arithmetic), v, arithmetic), arithmetic
-        )
+        result = weighted(_probabilities(inputs, arithmetic), v, arithmetic)
+        masked = _masked(inputs).expand_as(result.value)
+        value = torch.where(masked, 0.0, result.value)
+        opened = result.widened(bounded.OUTPUT, torch.where(masked, torch.inf, 0.0))
+        return bounded.output(Bounded(value, opened.own, opened.slack), arithmetic)
 
     def backward(
         self, dy: Tensor, inputs: tuple[Tensor, ...], formula: str, arithmetic: Arithmetic
@@ -112,6 +121,12 @@ def _probabilities(inputs: tuple[Tensor, ...], arithmetic: Arithmetic) -> Bounde
     scores = bounded.cast(scores, "scaled_scores", arithmetic)
     # A kernel that divides by the sum at the end rounds numbers that are larger by the sum.
     return bounded.cast(softmax(scores, arithmetic), "probabilities", arithmetic, relative=True)
+
+
+def _masked(inputs: tuple[Tensor, ...]) -> Tensor:
+    """Return which rows have -inf as every score, bool (..., L, 1)."""
+    scores = inputs[0].double() @ _turned(inputs[1].double())
+    return (scores == -torch.inf).all(-1, keepdim=True) & (scores.shape[-1] > 0)
 
 
 def _scale(inputs: tuple[Tensor, ...]) -> float:

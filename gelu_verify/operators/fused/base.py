@@ -30,6 +30,8 @@ class FusedOperator(Protocol):
     summed: str | None
     #: The dimension of rows that do not depend on each other (a batch), None if there is none.
     rows: str | None
+    #: The least size of a dimension below which there is no result, where that is not 0.
+    smallest: Mapping[str, int]
     #: Intermediate results that eager mode rounds to the format.
     casts: tuple[str, ...]
     #: Whether the function contains GELU (and so a formula).

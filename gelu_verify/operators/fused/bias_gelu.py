@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
@@ -22,6 +23,7 @@ class BiasGelu:
     definition = "f(x + bias)"
     arguments = ARGUMENTS["bias_gelu"]
     rows: str | None = "m"
+    smallest: Mapping[str, int] = MappingProxyType({})
     dims: tuple[str, ...] = ("b", "m", "n")
     summed: str | None = None
     casts: tuple[str, ...] = ("pre_activation", "grad_pre_activation")

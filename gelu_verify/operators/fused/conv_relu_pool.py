@@ -7,6 +7,7 @@ products is assumed: Winograd's and FFT's transforms round more.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -30,6 +31,7 @@ class ConvReluPool:
     definition = "maxpool2x2(relu(conv3x3(x, weight) + bias))"
     arguments = ARGUMENTS["conv_relu_pool"]
     rows: str | None = "n"
+    smallest: Mapping[str, int] = MappingProxyType({"h": 2, "w": 2})
     dims: tuple[str, ...] = ("n", "c", "h", "w", "o")
     summed: str | None = "c"
     #: Only the gradient sees it: rounding may decide which element is the largest.

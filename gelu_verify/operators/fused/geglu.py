@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -23,6 +24,7 @@ class Geglu:
     definition = "f(gate)·up"
     arguments = ARGUMENTS["geglu"]
     rows: str | None = "m"
+    smallest: Mapping[str, int] = MappingProxyType({})
     dims: tuple[str, ...] = ("b", "m", "n")
     summed: str | None = None
     casts: tuple[str, ...] = ("activated", "grad_activated")

@@ -11,6 +11,7 @@ makes large. Of ``(c + δ)² - c² = 2cδ + δ²`` the first term vanishes in ex
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
@@ -32,6 +33,7 @@ class LayernormGelu:
     definition = "f((x - mean)/√(var + 1e-5)·weight + bias)"
     arguments = ARGUMENTS["layernorm_gelu"]
     rows: str | None = "m"
+    smallest: Mapping[str, int] = MappingProxyType({})
     dims: tuple[str, ...] = ("b", "m", "n")
     summed: str | None = "n"
     casts: tuple[str, ...] = ("pre_activation", "grad_pre_activation")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -25,6 +26,7 @@ class LinearGelu:
     dims: tuple[str, ...] = ("b", "m", "k", "n")
     summed: str | None = "k"
     rows: str | None = "m"
+    smallest: Mapping[str, int] = MappingProxyType({})
     casts: tuple[str, ...] = ("pre_activation", "grad_pre_activation")
     has_formula = True
 

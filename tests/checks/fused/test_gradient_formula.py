@@ -29,7 +29,7 @@ def test_formula_is_found_when_forward_and_gradient_agree(form, formula, name):
     outcome = gradient_formula.run(fused_case(mixed(form, form), name, formula=formula))
     (found,) = outcome.findings
     assert found.status is FindingStatus.PASSED, found.message
-    assert found.message.startswith("forward and gradient fit ")
+    assert found.message.startswith("forward and gradient are of ")
     assert formula in found.message.partition("(")[0]
 
 
@@ -51,7 +51,7 @@ def test_check_fails_when_the_gradient_is_of_another_formula(
 
 def test_check_fails_when_forward_and_gradient_have_no_common_formula():
     (found,) = failures(gradient_formula.run(fused_case(mixed("tanh", "none"), "fp32")))
-    assert found.message.startswith("forward and gradient fit no common formula")
+    assert found.message.startswith("forward and gradient are of different formulas")
 
 
 def test_check_is_skipped_when_there_is_no_gradient():
