@@ -82,7 +82,7 @@ def _faults(case: FusedCase, problem: Problem) -> list[str] | None:
 
 
 def _contiguous(layout: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    return lambda dy: layout(dy).contiguous()
+    return lambda dy: layout(dy).clone(memory_format=torch.contiguous_format)
 
 
 def _given(
