@@ -23,6 +23,7 @@ HEADER = (
     "centre",
     "positive",
     "saturated",
+    "error/bound",
     "special values",
     "contract",
     "verdict",
@@ -73,10 +74,18 @@ def row(result: KernelResult) -> tuple[str, ...]:
         result.format,
         result.formula_found.found if result.formula_found else "-",
         *(regions.get(name, "-") for name in _REGION_KEYS),
+        _ratio(result),
         special(result),
         result.contract,
         LABELS[result.status],
     )
+
+
+def _ratio(result: KernelResult) -> str:
+    """Return the largest error over its derived bound, gradients included; - if there is none."""
+    bounds = [result.bound, *(gradient.bound for gradient in result.gradients)]
+    ratios = [bound.max_ratio for bound in bounds if bound]
+    return figure(max(ratios)) if ratios else "-"
 
 
 def special(result: KernelResult) -> str:

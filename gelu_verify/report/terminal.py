@@ -39,6 +39,7 @@ _NARROW = {
     "centre": "centre",
     "positive": "pos.",
     "saturated": "satur.",
+    "error/bound": "bound",
     "special values": "special",
     "verdict": "verdict",
 }
@@ -223,7 +224,8 @@ def _summary(console: Console, results: Results) -> None:
     for name in rows.HEADER:
         if name in _NARROW:
             heading = _NARROW[name]
-            justify: JustifyMethod = "right" if name in rows.REGION_NAMES else "left"
+            numeric = name in (*rows.REGION_NAMES, "error/bound")
+            justify: JustifyMethod = "right" if numeric else "left"
             table.add_column(heading, justify=justify, overflow="fold")
     for result in results.kernels:
         # Text, not str: a kernel's name is no markup.
