@@ -18,17 +18,22 @@ if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # read when the kernels are defined
 pytest.importorskip("triton", reason="Triton is not installed")
 
+import triton.language as tl
+
 from reference_kernels import triton_pointwise as tp
+from reference_kernels.triton_pointwise.math import bits
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 PRECISION = 120
 INF, NAN = math.inf, math.nan
 
-# Largest errors that the docstring of math.py states, with headroom for inputs not seen there.
+# Largest errors that the docstrings in math/ state, with headroom for inputs not seen there.
 FORWARD_LIMIT_ULP = 1.0
 BACKWARD_LIMIT_ULP = 2.25
-# One rounding from fp32 to 16 bits: 1/2 plus the fp32 error, 2^-13 or less of a 16-bit ULP.
+# One rounding from fp32 to 16 bits: 1/2 plus the fp32 error, 2^-13 or less of a 16-bit ULP, or
+# what the docstring of math/erf_short.py states.
 NARROW_LIMIT_ULP = 0.501
+SHORT_LIMIT_ULP = 0.507
 
 FORWARD = ("gelu_erf", "gelu_tanh", "gelu_sigmoid")
 BACKWARD = tuple(f"{name}_backward" for name in FORWARD)
@@ -184,7 +189,8 @@ def test_every_16_bit_input_is_rounded_once(name, dtype):
     _, e = torch.frexp(value)
     ulp = info.eps * torch.exp2((e - 1).clamp(min=round(math.log2(info.tiny))).double())
     error = (actual.double() - value).abs() / ulp
-    assert bool((error <= NARROW_LIMIT_ULP).all()), f"worst at {x[error.argmax()]}: {error.max()}"
+    limit = SHORT_LIMIT_ULP if (name, dtype) == ("gelu_erf", torch.float16) else NARROW_LIMIT_ULP
+    assert bool((error <= limit).all()), f"worst at {x[error.argmax()]}: {error.max()}"
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
@@ -211,12 +217,23 @@ def test_special_values_of_backward(name, dtype):
 
 
 @pytest.mark.parametrize("name", FORWARD)
-def test_subnormal_inputs_are_halved_to_nearest_even(name):
+def test_subnormal_inputs_are_halved_within_half_a_place(name):
     bits = torch.cat([torch.arange(0, 2000), torch.arange(0x7FFF00, 0x800100)])
     x = bits.to(torch.int32).view(torch.float32)
     x = torch.cat([x, -x])
-    half = (x.double() / 2).float()
-    assert torch.equal(getattr(tp, name)(x.to(DEVICE)).cpu(), half)
+    error = (getattr(tp, name)(x.to(DEVICE)).cpu().double() - x.double() / 2).abs()
+    assert bool((error <= 2.0**-150).all())
+
+
+@pytest.mark.skipif(DEVICE == "cuda", reason="compiled code rounds a fused multiply-add once")
+def test_results_do_not_change_when_the_interpreter_rounds_an_fma_twice(monkeypatch):
+    x = torch.cat([fp32_inputs(), torch.tensor([0.0, -0.0, INF, -INF])])
+    expected = tp.gelu_erf(x)
+    monkeypatch.setattr(bits, "FMA_ROUNDS_TWICE", tl.constexpr(True))
+    monkeypatch.setattr(tl, "fma", None)
+    actual = tp.gelu_erf(x)
+    assert torch.equal(actual, expected)
+    assert torch.equal(torch.signbit(actual), torch.signbit(expected))
 
 
 def test_guard_returns_zero_or_x_beyond_six():
@@ -292,14 +309,22 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from reference_kernels.triton_pointwise import kernels
+from reference_kernels.triton_pointwise.launch import GPU_BLOCK
 
-def stack_bytes(cubin):
-    tool = triton.knobs.nvidia.cuobjdump.path
+WARPS = 4
+
+def output(tool, *arguments):
+    return subprocess.run([tool, *arguments], capture_output=True, text=True, check=True).stdout
+
+def machine_code(cubin):
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
-        run = subprocess.run([tool, "-res-usage", file.name], capture_output=True, text=True)
-    return [int(found) for found in re.findall(r"STACK:(\\d+)", run.stdout)]
+        usage = output(triton.knobs.nvidia.cuobjdump.path, "-res-usage", file.name)
+        listing = output(triton.knobs.nvidia.nvdisasm.path, "-c", file.name)
+    stack = [int(found) for found in re.findall(r"STACK:(\\d+)", usage)]
+    lines = re.findall(r"^\\s+/\\*[0-9a-f]{4}\\*/\\s+(?!NOP)(.*?);", listing, re.MULTILINE)
+    return stack, lines
 
 found = {}
 for name in [name for name in vars(kernels) if name.endswith("_kernel")]:
@@ -307,21 +332,33 @@ for name in [name for name in vars(kernels) if name.endswith("_kernel")]:
         kernel = getattr(kernels, name)
         pointers = [arg for arg in kernel.arg_names if arg.endswith("_ptr")]
         signature = dict.fromkeys(pointers, "*" + storage) | {"count": "i64", "BLOCK": "constexpr"}
-        source = ASTSource(fn=kernel, signature=signature, constexprs={"BLOCK": 1024})
-        options = {"num_warps": 4, "enable_fp_fusion": False}
+        # as launched for whole tensors: addresses and count divisible by 16
+        divisible = {(i,): [["tt.divisibility", 16]] for i in range(len(pointers) + 1)}
+        source = ASTSource(kernel, signature, constexprs={"BLOCK": GPU_BLOCK}, attrs=divisible)
+        options = {"num_warps": WARPS, "enable_fp_fusion": False}
         built = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
         ptx = built.asm["ptx"]
+        stack, lines = machine_code(built.asm["cubin"])
         found[f"{name} {storage}"] = {
-            "stack_bytes": stack_bytes(built.asm["cubin"]),
-            "flushes_subnormals": ".ftz" in ptx,
+            "stack_bytes": stack,
+            "instructions": len(lines) * WARPS * 32 / GPU_BLOCK,
+            "loads": [line for line in lines if "LDG" in line],
+            "flushing": sorted(set(re.findall(r"[a-z0-9.]+\\.ftz[a-z0-9.]*", ptx))),
             "fp64": ".f64" in ptx,
             "calls": "call." in ptx or "call (" in ptx,
         }
 print(json.dumps(found))
 """
+# Their arguments and results are far from subnormal.
+FLUSHING = {"rsqrt.approx.ftz.f32", "ex2.approx.ftz.f32"}
+# What an H200 hides behind the memory traffic of an element, about 29e12 lane instructions a second
+# against 4.1e12 bytes: 54 instructions for 8 bytes, 27 for 4.
+MOST_INSTRUCTIONS = {"fp32": 54, "i16": 27, "fp16": 27}
 
 
-def test_every_kernel_compiles_for_sm_90_without_spills():
+@pytest.fixture(scope="module")
+def compiled():
+    """What became of every kernel and storage type on sm_90."""
     environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
     root = Path(__file__).parents[2]
     run = subprocess.run(
@@ -334,10 +371,21 @@ def test_every_kernel_compiles_for_sm_90_without_spills():
         check=False,
     )
     assert run.returncode == 0, run.stderr[-2000:]
-    found = json.loads(run.stdout.splitlines()[-1])
-    assert len(found) == 7 * 3
-    for kernel, facts in found.items():
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+def test_every_kernel_compiles_for_sm_90_without_spills(compiled):
+    assert len(compiled) == 7 * 3
+    for kernel, facts in compiled.items():
+        assert facts["stack_bytes"], kernel
         assert not any(facts["stack_bytes"]), f"{kernel} spills: {facts}"
-        assert not facts["flushes_subnormals"], kernel
+        assert set(facts["flushing"]) <= FLUSHING, kernel
         assert not facts["fp64"], kernel
         assert not facts["calls"], kernel
+        assert all(".128" in line for line in facts["loads"]), kernel
+
+
+@pytest.mark.parametrize("storage", MOST_INSTRUCTIONS)
+def test_erf_kernel_is_short_enough_for_the_speed_of_memory(compiled, storage):
+    count = compiled[f"gelu_erf_kernel {storage}"]["instructions"]
+    assert 10 < count <= MOST_INSTRUCTIONS[storage], f"{count} instructions an element"
