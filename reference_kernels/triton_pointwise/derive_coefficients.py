@@ -179,6 +179,7 @@ def constants() -> dict[str, list[mp.mpf]]:
     found["ERF_ROOT"] = [*split(high, 12), rest]
     found["LN2"] = split(mp.log(2), 15)
     found["ERF_LN2"] = [fp32(mp.log(2))]
+    found["ERF_LOG2E"] = [fp32(mp.mpf("1.0006") / mp.log(2))]
     found["LOG2E"] = [fp32(1 / mp.log(2))]
     found["TANH_C1_20"] = [grid := mp.nint(C1 * 2**20) / 2**20, fp32(C1 - grid)]
     found["TANH_C1_12"] = split(C1, 12)
