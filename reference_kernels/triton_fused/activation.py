@@ -6,11 +6,10 @@ inputs the worst result is 0.5003 ULP off in bf16 and 0.506 in fp16; so is the d
 fp16 next to its zero, where it is 0.88. There is no `1 + erf`:
 
     GELU(x) = max(x, 0) - a·g,  g = σ(-a) of the formula,  a = |x|
-    erf:  g = Φ(-a), √g = 2^(-a²·log2(e)/4 + R(a)), R: a polynomial, half the log2 of S(a)
+    erf:  g = Φ(-a), see `triton_pointwise/math/erf_short.py`
     tanh, sigmoid:  g = e^-y/(1 + e^-y)
 
-S and the fp32 forms are those of `triton_pointwise/math.py`; coefficients by
-`derive_coefficients.py`.
+The fp32 forms are those of `triton_pointwise/math`.
 """
 
 import triton
@@ -18,13 +17,11 @@ import triton.language as tl
 
 from reference_kernels.triton_pointwise import math
 
-QUARTER_LOG2E = tl.constexpr(0.36067376)
 INVERSE_ROOT_TWO_PI = tl.constexpr(0.39894228)
 TANH_C1 = tl.constexpr(1.5957691)
 TANH_C2 = tl.constexpr(0.07135482)
 SIGMOID_C = tl.constexpr(1.702)
-#: Beyond these, Φ(-a) and σ(-y) times a round to 0 in bf16.
-ERF_TOP = tl.constexpr(13.75)
+#: Beyond these, σ(-y) times a rounds to 0 in bf16.
 TANH_TOP = tl.constexpr(10.8)
 SIGMOID_TOP = tl.constexpr(64.0)
 
@@ -33,26 +30,6 @@ SIGMOID_TOP = tl.constexpr(64.0)
 def _size(x, TOP: tl.constexpr):
     """|x|, at most TOP; NaN stays."""
     return tl.minimum(tl.abs(x), TOP, propagate_nan=tl.PropagateNan.ALL)
-
-
-@triton.jit
-def _root_of_tail(a):
-    """√Φ(-a), 0 <= a <= 13.75. Its square as a last factor is not flushed, as 2^q would be."""
-    t = a - 2.0
-    r = tl.fma(t, 3.501494e-13, -2.2511302e-11)
-    r = tl.fma(r, t, 6.136147e-10)
-    r = tl.fma(r, t, -9.108248e-09)
-    r = tl.fma(r, t, 7.674005e-08)
-    r = tl.fma(r, t, -2.9976135e-07)
-    r = tl.fma(r, t, -8.098568e-07)
-    r = tl.fma(r, t, 2.0454923e-05)
-    r = tl.fma(r, t, -0.00017728933)
-    r = tl.fma(r, t, 0.0011866189)
-    r = tl.fma(r, t, -0.0071300925)
-    r = tl.fma(r, t, 0.04121625)
-    r = tl.fma(r, t, -0.26922292)
-    r = tl.fma(r, t, -1.2862967)
-    return tl.exp2(tl.fma(a * -QUARTER_LOG2E, a, r))
 
 
 @triton.jit
@@ -72,26 +49,25 @@ def _logistic_tail(a, FORMULA: tl.constexpr):
 @triton.jit
 def _fast(x, FORMULA: tl.constexpr):
     if FORMULA == "erf":
-        a = _size(x, ERF_TOP)
-        g = _root_of_tail(a)
-        a = a * g
-    elif FORMULA == "tanh":
-        a = _size(x, TANH_TOP)
-        g, _ = _logistic_tail(a, FORMULA)
+        y = math.gelu_erf_short(x)
     else:
-        a = _size(x, SIGMOID_TOP)
+        if FORMULA == "tanh":
+            a = _size(x, TANH_TOP)
+        else:
+            a = _size(x, SIGMOID_TOP)
         g, _ = _logistic_tail(a, FORMULA)
-    return math.with_sign_of(tl.fma(-a, g, tl.maximum(x, 0.0)), x)
+        y = math.with_sign_of(tl.fma(-a, g, tl.maximum(x, 0.0)), x)
+    return y
 
 
 @triton.jit
 def _fast_derivative(x, FORMULA: tl.constexpr):
     if FORMULA == "erf":
-        a = _size(x, ERF_TOP)
-        root = _root_of_tail(a)
-        density = tl.exp2(a * -QUARTER_LOG2E * a)  # the root of φ(a)√(2π)
+        a = _size(x, math.ERF_TOP)
+        root = math.root_of_tail(a)
+        density = tl.exp2(a * -math.QUARTER_LOG2E * a)  # the root of φ(a)√(2π)
         left = tl.fma(a * -INVERSE_ROOT_TWO_PI * density, density, root * root)
-        left = tl.where(tl.abs(x) > ERF_TOP, 0.0, left)
+        left = tl.where(tl.abs(x) > math.ERF_TOP, 0.0, left)
     else:
         if FORMULA == "tanh":
             a = _size(x, TANH_TOP)

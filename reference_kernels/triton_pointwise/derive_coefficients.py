@@ -1,4 +1,4 @@
-"""Derive, or check, every constant of `math.py` with mpmath.
+"""Derive, or check, every constant of the modules in `math/` with mpmath.
 
     python -m reference_kernels.triton_pointwise.derive_coefficients
 
@@ -6,7 +6,7 @@ Each polynomial is a weighted least-squares fit on Chebyshev nodes, which comes 
 of a bit of the minimax one. Its coefficients are rounded to fp32 one at a time, lowest degree
 first, and the rest are fitted again after each, so that the rounding of one is repaired by the
 next. The error printed is that of the rounded polynomial on a dense grid at 60 digits, relative to
-the whole quantity it is part of. The last line says whether `math.py` holds the same numbers.
+the whole quantity it is part of. The last line says whether `math/` holds the same numbers.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ Real = Callable[[mp.mpf], mp.mpf]
 C1 = 2 * mp.sqrt(2 / mp.pi)
 C2 = C1 * mp.mpf("0.044715")
 C_SIGMOID = mp.mpf("1.702")
+BEND, CENTRE, ERF_TOP = 0.859375, 0.625, 14.375  # of erf.py
+SHORT_CENTRE, SHORT_TOP = 2.0, 13.75  # of erf_short.py
 
 
 def fp32(value: mp.mpf) -> mp.mpf:
@@ -95,30 +97,44 @@ def over_root(function: Real, root: mp.mpf) -> Real:
     return quotient
 
 
+def flat(t: mp.mpf) -> mp.mpf:
+    """P at v = t + CENTRE: S(a)·(2 + BEND·a) = e^(v·P - BEND·v) at v = a/(2 + BEND·a).
+
+    n·ln 2 is taken with ln 2 of 24 bits; what that lacks is proportional to the exponent to 2^-29
+    and so is put here.
+    """
+    v = t + CENTRE
+    a = 2 * v / (1 - BEND * v)
+    logarithm = mp.log(mills(a) * (2 + BEND * a))
+    lost = (mp.log(2) - fp32(mp.log(2))) / mp.log(2) * (a * a / 2 - logarithm)
+    return (logarithm + BEND * v + lost) / v
+
+
 def polynomials() -> dict[str, tuple[list[mp.mpf], mp.mpf]]:
-    """Every polynomial of math.py, by the name it has there."""
+    """Every polynomial of math/."""
     found = {}
 
-    def scaled(t: mp.mpf) -> mp.mpf:  # P = (a + 2)·S(a)·e^(v - 3/4) at v = a/(a + 2) = t + 1/2
-        a = 2 * (0.5 + t) / (0.5 - t)
-        return (a + 2) * mills(a) * mp.exp(t - 0.25)
-
-    def twice(function: Real) -> Real:  # Z in P = (1 + Z)/2
+    def twice(function: Real) -> Real:  # Z in C = (1 + Z)/2
         return lambda t: 2 * function(t) - 1
 
-    low, high = (float(a / (a + 2) - 0.5) for a in (1 / 16, 14.5))
-    found["MILLS"] = fit_fp32(twice(scaled), lambda t: 0.5 / scaled(t), 12, low, high)
+    top = ERF_TOP / (2 + BEND * ERF_TOP)
+    found["FLAT"] = fit_fp32(flat, lambda t: t + CENTRE, 10, 2.0**-20 - CENTRE, top - CENTRE)
+
+    # An error of 2^-24 after weighting is one of |x|·2^-24 in GELU near 0, as fp32 rounding leaves,
+    # and one of 2^-16 of the value in the tail.
+    found["TWICE_SHORT"] = fit_fp32(
+        lambda t: mp.log(mills(t + SHORT_CENTRE), 2),
+        lambda t: mp.ncdf(-(t + SHORT_CENTRE)) + mp.mpf(2) ** -8,
+        13,
+        -SHORT_CENTRE,
+        SHORT_TOP - SHORT_CENTRE,
+    )
 
     def exp_rest(r: mp.mpf) -> mp.mpf:  # (e^r - 1 - r)/r², by its series near 0
         return mp.nsum(lambda i: r**i / mp.factorial(i + 2), [0, 40])
 
-    found["EXP"] = fit_fp32(exp_rest, lambda r: r * r * mp.exp(-r), 4, -0.35, 0.35)
-
-    def near_zero(z: mp.mpf) -> mp.mpf:  # erf(a/√2)/(2a) at z = a²
-        a = mp.sqrt(z)
-        return mp.erf(a / mp.sqrt(2)) / (2 * a) if z else 1 / mp.sqrt(2 * mp.pi)
-
-    found["SMALL"] = fit_fp32(near_zero, lambda z: 2 * mp.sqrt(z), 1, 0, 1 / 256)
+    for name, reach in (("EXP", 0.35), ("ERF_EXP", 0.38)):
+        found[name] = fit_fp32(exp_rest, lambda r: r * r * mp.exp(-r), 4, -reach, reach)
 
     slope = over_root(erf_numerator, roots()["ERF"])
 
@@ -136,6 +152,8 @@ def polynomials() -> dict[str, tuple[list[mp.mpf], mp.mpf]]:
         weight = lambda u, q=quotient, r=root: 1 / q(r + u)  # noqa: E731
         values, error = fit_fp32(rest, weight, 4, -0.126, 0.126)
         found[f"{name}_SLOPE"] = [leading, *values], error
+    halves, error = found.pop("TWICE_SHORT")
+    found["SHORT"] = [value / 2 for value in halves], error
     return found
 
 
@@ -160,6 +178,8 @@ def constants() -> dict[str, list[mp.mpf]]:
     high, rest = found.pop("ERF_ROOT")
     found["ERF_ROOT"] = [*split(high, 12), rest]
     found["LN2"] = split(mp.log(2), 15)
+    found["ERF_LN2"] = [fp32(mp.log(2))]
+    found["ERF_LOG2E"] = [fp32(mp.mpf("1.0006") / mp.log(2))]
     found["LOG2E"] = [fp32(1 / mp.log(2))]
     found["TANH_C1_20"] = [grid := mp.nint(C1 * 2**20) / 2**20, fp32(C1 - grid)]
     found["TANH_C1_12"] = split(C1, 12)
@@ -169,8 +189,9 @@ def constants() -> dict[str, list[mp.mpf]]:
 
 
 def main() -> int:
-    """Print all constants with their error; 1 if math.py lacks one of them."""
-    text = (Path(__file__).with_name("math.py")).read_text(encoding="utf-8")
+    """Print all constants with their error; 1 if math/ lacks one of them."""
+    modules = Path(__file__).with_name("math").glob("*.py")
+    text = "".join(module.read_text(encoding="utf-8") for module in modules)
     present = {np.float32(m) for m in re.findall(r"\d+\.\d+(?:e-?\d+)?", text)}
     missing = []
     tables = {name: (values, None) for name, values in constants().items()} | polynomials()
@@ -180,7 +201,7 @@ def main() -> int:
             print(f"    {np.float32(float(value))!s}")
             if np.abs(np.float32(float(value))) not in present:
                 missing.append(name)
-    print("math.py lacks: " + ", ".join(sorted(set(missing))) if missing else "math.py agrees")
+    print("math/ lacks: " + ", ".join(sorted(set(missing))) if missing else "math/ agrees")
     return bool(missing)
 
 

@@ -31,7 +31,12 @@ def _offsets(BLOCK: tl.constexpr):
 def gelu_erf_kernel(x_ptr, out_ptr, count, BLOCK: tl.constexpr):
     """Store x·Φ(x)."""
     offsets = _offsets(BLOCK)
-    _store(out_ptr, offsets, count, math.gelu_erf(_load(x_ptr, offsets, count)))
+    x = _load(x_ptr, offsets, count)
+    if out_ptr.dtype.element_ty == tl.float32:
+        y = math.gelu_erf(x)
+    else:
+        y = math.gelu_erf_short(x)
+    _store(out_ptr, offsets, count, y)
 
 
 @triton.jit

@@ -21,7 +21,7 @@ STORAGE = {
     torch.float16: torch.float16,
     torch.bfloat16: torch.int16,  # as bits, see storage.py
 }
-GPU_BLOCK = 1024
+GPU_BLOCK = 2048  # 16 elements a thread, so that addresses cost little each
 INTERPRETER_BLOCK = 65536  # one interpreted program costs milliseconds whatever its size
 
 

@@ -2,11 +2,13 @@
 
 The interpreter does bf16 arithmetic wrongly, truncates fp32 to bf16 and mistakes bf16 subnormals.
 There bf16 comes as int16 bits, and widening (a shift) and rounding (RNE by integers) are written
-out; the elementwise kernels do the same steps on a GPU.
+out. A GPU has an instruction for the rounding.
 """
 
 import triton
 import triton.language as tl
+
+INTERPRETED = tl.constexpr(triton.knobs.runtime.interpret)
 
 
 @triton.jit
@@ -22,7 +24,9 @@ def widen(stored):
 @triton.jit
 def narrow(value, dtype: tl.constexpr):
     """Round fp32 to nearest even, once, in the storage type `dtype` (int16: the bits of bf16)."""
-    if dtype == tl.int16:
+    if dtype == tl.int16 and not INTERPRETED:
+        stored = value.to(tl.bfloat16).to(tl.int16, bitcast=True)
+    elif dtype == tl.int16:
         bits = value.to(tl.int32, bitcast=True)
         rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
         # A NaN may carry into infinity or the sign bit; keep its sign, make it quiet.
