@@ -27,8 +27,8 @@ from gelu_verify.records import Finding, FindingStatus
 
 _LENGTHS = (2**15 + 1, 2**16 + 1)
 #: In an interpreter a row of tiles takes a millisecond.
-_SIMULATED_LENGTHS = (2**11 + 1,)
-_LONG = 2**11
+_SIMULATED_LENGTHS = (2**9 + 1,)
+_LONG = 2**8
 _SHORT = 3
 #: Elements: beyond it an index needs more than 32 bits.
 LIMIT = 2**31
