@@ -27,8 +27,9 @@ from gelu_verify.exhaustive.figures import (
     Size,
 )
 from gelu_verify.exhaustive.pieces import (
-    FLAT_BLOCK,
+    FLAT_PART,
     FLAT_PIECE,
+    PART,
     PIECE,
     Stretches,
     work_list,
@@ -161,7 +162,7 @@ class GpuEngine:
                 actual.view(torch.int32), table, len(stretches), low, self._integers, other,
                 IDENTITY=_IDENTITY if self.derivative else 0,
                 HALF=_HALF if self.derivative else 0,
-                BLOCK=FLAT_BLOCK, CHUNKS=FLAT_PIECE // FLAT_BLOCK,
+                PIECE=FLAT_PIECE, BLOCK=FLAT_PART,
                 COLUMNS=COLUMNS, ZERO_FIRST=int(Column.ZERO_FIRST),
                 NAN_FIRST=int(Column.NAN_FIRST), ZERO=int(Column.ZERO), NAN=int(Column.NAN),
                 REACH=int(Column.REACH), num_warps=8,
@@ -193,7 +194,7 @@ class GpuEngine:
     def _sets(self, launch: _Launch, low: int, actual: torch.Tensor) -> None:
         """Settle what is beyond 4 ULP in sets."""
         members = launch.far.nonzero().flatten()
-        programs = len(members)
+        programs = len(members) * (PIECE // PART)
         sizes = torch.empty((SETS, programs), dtype=torch.float64, device=self.device)
         integers = torch.empty((3 * SETS, programs), dtype=torch.int64, device=self.device)
         gpu_kernels.set_kernel[(programs,)](
@@ -202,8 +203,9 @@ class GpuEngine:
             SETS=SETS, **self._constexprs(launch),
         )  # fmt: skip
         edges = torch.cat([launch.table[:, 2], launch.table.new_tensor([launch.pieces])])
+        bounds = torch.searchsorted(members, edges) * (PIECE // PART)
         gpu_kernels.reduce_sets_kernel[(launch.rows,)](
-            launch.table, torch.searchsorted(members, edges), programs, sizes, integers,
+            launch.table, bounds, programs, sizes, integers,
             self._sizes, self._integers,
             COLUMNS=COLUMNS, SIZES=SIZES, SETS=SETS, SET=int(Size.SET),
             SET_FIRST=int(Column.SET_FIRST), SET_WORST_AT=int(Column.SET_WORST_AT),
@@ -231,7 +233,8 @@ class GpuEngine:
             "DERIVATIVE": self.derivative,
             "SERIES": launch.is_series,
             "TERMS": self._terms,
-            "BLOCK": PIECE,
+            "PIECE": PIECE,
+            "BLOCK": PART,
             "num_warps": 4,
             "enable_fp_fusion": False,
         }

@@ -18,7 +18,7 @@ import torch
 from gelu_verify import contracts
 from gelu_verify.contracts import BUILT_IN, AllowanceKind, Contract, ZeroSign
 from gelu_verify.exhaustive import scattered
-from gelu_verify.exhaustive.block import Results, consecutive_bits
+from gelu_verify.exhaustive.block import Results
 from gelu_verify.exhaustive.figures import (
     COLLAPSED,
     FLUSHED,
@@ -30,6 +30,7 @@ from gelu_verify.exhaustive.figures import (
     Figures,
     Size,
 )
+from gelu_verify.exhaustive.inputs import consecutive_bits
 from gelu_verify.exhaustive.measuring import OPEN, Pass
 from gelu_verify.exhaustive.scattered import Scattered
 from gelu_verify.exhaustive.spans import EPSILON, FP32, Span, Zone, spans, turning_pattern
