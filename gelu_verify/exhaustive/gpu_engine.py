@@ -46,6 +46,8 @@ _SLACK = (math.sqrt(2 / math.pi), 0.044715, 1.702, 1 / math.sqrt(2 * math.pi))
 #: Elements handed over at once: their tensors take a few hundred bytes each.
 _SELECTED = 1 << 25
 _REDUCED = 1024
+#: Registers a thread of the measuring kernel: five programs of four warps on one multiprocessor.
+_REGISTERS = 96
 _IDENTITY, _HALF = 0x3F80_0000, 0x3F00_0000
 
 
@@ -188,6 +190,7 @@ class GpuEngine:
             launch.sizes, launch.integers, launch.selected, launch.far, self._counts, launch.pieces,
             **self._constexprs(launch),
             LOWEST_BIN=histogram.OFFSET, BINS=histogram.BIN_COUNT, BINS_POWER=_BINS_POWER,
+            maxnreg=_REGISTERS,
         )  # fmt: skip
         return launch
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from gelu_verify.exhaustive.spans import Span, Zone, spans, turning_pattern
 
-#: Patterns a program of a GPU measures, PART at a time: four a thread of four warps, more would not
-#: fit in the registers of several programs on one multiprocessor.
-PART = 512
-PIECE = 16 * PART
+#: Patterns a program of a GPU measures, PART at a time: two a thread of four warps, more would not
+#: fit in the registers of several programs on one multiprocessor. Fewer than 32 parts.
+PART = 256
+PIECE = 28 * PART
 #: Patterns a program of a GPU compares in a flat span, FLAT_PART at a time.
 FLAT_PART = 2048
 FLAT_PIECE = 64 * FLAT_PART

@@ -140,7 +140,7 @@ def flat_kernel(
             zero_count = count
         else:
             others, zero_count, nan_count, zero_first, nan_first, nan_last = _count(
-                source, skip, end, due, slope, kind, BLOCK
+                source, skip, end, due, slope, kind, BLOCK // 4
             )
             is_other = is_other | (others > 0)
     elif (~numbers) & (kind != 3):

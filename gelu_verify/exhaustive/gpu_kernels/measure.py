@@ -76,7 +76,7 @@ def measure_kernel(
     LOWEST_BIN: tl.constexpr, BINS: tl.constexpr, BINS_POWER: tl.constexpr,
     PIECE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Measure one piece of at most PIECE patterns, BLOCK at a time; PIECE < 32·BLOCK, 2^15.
+    """Measure one piece of at most PIECE patterns, BLOCK at a time; PIECE < 32·BLOCK and 2^15.
 
     sizes: float64 (2, pieces): largest error, largest step back. integers: int64 (PIECE_COLUMNS,
     pieces). selected, far: int32 (pieces,), how many elements are handed over, and how many are

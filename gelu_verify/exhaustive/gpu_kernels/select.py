@@ -13,7 +13,7 @@ from gelu_verify.exhaustive.gpu_sets import class_of, level
 def _sets_of(
     x, y, got32, constants_ptr, tanh_ptr, FORMULA: tl.constexpr, DERIVATIVE: tl.constexpr
 ):  # fmt: skip
-    """Return the sets of reason and class of elements beyond 4 ULP; a reason of -1 where one is open."""
+    """Return the sets of reason and class of elements beyond 4 ULP; reason -1 where one is open."""
     got = got32.to(tl.float64)
     reason = level(x, got, y, constants_ptr, tanh_ptr, FORMULA, DERIVATIVE)
     cls = class_of(got, y, constants_ptr)
