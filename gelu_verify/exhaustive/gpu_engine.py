@@ -8,8 +8,8 @@ is of torch's evaluation on the CPU, by which all samples are measured.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -26,16 +26,18 @@ from gelu_verify.exhaustive.figures import (
     Figures,
     Size,
 )
+from gelu_verify.exhaustive.limits import Limits
 from gelu_verify.exhaustive.pieces import (
     FLAT_PART,
     FLAT_PIECE,
     PART,
     PIECE,
     Stretches,
+    WorkList,
     work_list,
 )
 from gelu_verify.exhaustive.scattered import Scattered, neighbours
-from gelu_verify.exhaustive.settling import Leftovers, Limits, runs
+from gelu_verify.exhaustive.settling import Leftovers, runs
 from gelu_verify.measure import histogram
 from gelu_verify.reference import coefficients
 
@@ -114,8 +116,8 @@ class GpuEngine:
         shape = (len(empty.counts), _BINS_POWER)
         self._counts = torch.zeros(shape, dtype=torch.int32, device=self.device)
 
-    def measure(self, first: int, actual: torch.Tensor, lead: int) -> Leftovers:
-        """Add results (N,), the first ``lead`` (0 or 1) of which only precede the patterns."""
+    def measure(self, first: int, actual: torch.Tensor, lead: int) -> Callable[[], Leftovers]:
+        """Begin to add results (N,), of which the first ``lead`` (0 or 1) only come before."""
         low, stop = first - lead, first + actual.numel() - lead
         work = work_list(self.formula, self.derivative, first, stop)
         other = self._flat(work.flat, low, actual)
@@ -126,7 +128,18 @@ class GpuEngine:
         ]
         # One copy tells whether anything is left over.
         sums = [launch.counts.sum(1, dtype=torch.int64) for launch in launches]
-        totals = torch.cat([other.sum().reshape(1), *sums]).tolist()
+        totals = torch.cat([other.sum().reshape(1), *sums])
+        return partial(self._rest, first, stop, low, actual, work, other, launches, totals)
+
+    def _rest(
+        self, first: int, stop: int, low: int, actual: torch.Tensor, work: WorkList,
+        other: torch.Tensor, launches: list[_Launch], counted: torch.Tensor,
+    ) -> Leftovers:  # fmt: skip
+        """Finish a call, whose totals (of wrong flat pieces, selected and far elements) are known.
+
+        counted: int64 (1 + 2 launches,).
+        """
+        totals = counted.tolist()
         has_far = [total > 0 for total in totals[2::2]]
         for launch, far in zip(launches, has_far, strict=True):
             if far:

@@ -6,8 +6,11 @@ import sys
 
 import pytest
 import torch
+from torch.nn import functional
 
 from gelu_verify.exhaustive.gpu_engine import reference_table
+from gelu_verify.exhaustive.pieces import PIECE
+from gelu_verify.exhaustive.spans import turning_pattern
 from tests import faulty_kernels
 from tests.exhaustive.passes import (
     FAULTY,
@@ -50,6 +53,17 @@ def test_gpu_engine_equals_the_torch_engine_when_a_gradient_is_wrong():
 def test_gpu_engine_adds_up_when_a_stretch_has_many_pieces():
     compare(steps_back, "erf", 0, [(0xC0A00000 - 0x800, 0xC0A00000 + 0x923)])
     compare(nan_far_out, "erf", 0, [(0xC1800000 - 0x21000, 0xC1800000 + 0x20123)])
+
+
+def test_gpu_engine_sees_a_step_back_between_two_pieces_of_an_unordered_span():
+    start = turning_pattern("erf") + 1  # its first result alone has no order with the one before
+
+    def steps_back_once(x):
+        y = functional.gelu(x)
+        at = (start + PIECE) - (1 << 32)
+        return torch.where(x.view(torch.int32) == at, y * (1 + 2.0**-18), y)
+
+    compare(steps_back_once, "erf", 0, [(start - 4, start + PIECE + 4)])
 
 
 def compare(kernel, formula, derivative, parts):
