@@ -72,6 +72,7 @@ class _Settled:
             self.general.tally(contract)
         for row in np.flatnonzero(self.figures.integers[:, Column.INPUTS]).tolist():
             self._row(row, self.table[row])
+        self._flat()
 
     def _row(self, row: int, span: Span) -> None:
         integers = self.figures.integers[row].tolist()
@@ -82,9 +83,9 @@ class _Settled:
         self.census.summary.finite_inputs += integers[Column.INPUTS]
         self._figures(row, span, integers)
         self._reach(span, integers[Column.REACH])
-        self._counts(row, span, integers)
-        if integers[Column.ZERO] or integers[Column.NAN]:
-            self._flat(row, integers)
+        if span.zone not in (Zone.SERIES, Zone.FULL):
+            return
+        self._counts(row, integers)
         if any(integers[Column.SET_COUNT : Column.SET_COUNT + SETS]):
             self._sets(row, span, integers)
         if integers[Column.BACK]:
@@ -124,7 +125,7 @@ class _Settled:
         else:
             self.census.identity_reach = max(self.census.identity_reach, reach)
 
-    def _counts(self, row: int, span: Span, integers: list[int]) -> None:
+    def _counts(self, row: int, integers: list[int]) -> None:
         """Add the counts beyond 1/2 and 1 ULP to the contracts that need no more."""
         for contract in self.settled:
             rounding = contract.max_error_ulp == 0.5
@@ -137,15 +138,20 @@ class _Settled:
             worst = self._sample(row, Column.WORST_AT) if beyond else first
             self.general.tally(contract).merge(Tally(contract, count, first, worst))
 
-    def _flat(self, row: int, integers: list[int]) -> None:
-        """Add what flat spans hold a billion times: +0 where -0 is due, and NaN."""
-        for cls, count, column in (
-            (Class.WRONG_ZERO_SIGN, integers[Column.ZERO], Column.ZERO_FIRST),
-            (Class.NAN_FOR_NUMBER, integers[Column.NAN], Column.NAN_FIRST),
+    def _flat(self) -> None:
+        """Add what flat spans hold a billion times: +0 where -0 is due, and NaN.
+
+        All of them have one error, so that the first of the first span that has any is the worst.
+        """
+        for cls, counted, column in (
+            (Class.WRONG_ZERO_SIGN, Column.ZERO, Column.ZERO_FIRST),
+            (Class.NAN_FOR_NUMBER, Column.NAN, Column.NAN_FIRST),
         ):
+            counts = self.figures.integers[:, counted]
+            count = int(counts.sum())
             if count == 0:
                 continue
-            sample = self._sample(row, column)
+            sample = self._sample(int(np.flatnonzero(counts)[0]), column)
             seen = self.census.summary.classes.setdefault(cls, ClassTally())
             seen.merge(ClassTally(count, sample, sample))
             for contract in self.contracts:
