@@ -13,7 +13,10 @@ from typing import Any
 import gelu_verify
 from gelu_verify.records import Environment
 
-_LIBRARIES = ("torch", "triton", "mpmath", "gmpy2", "python-flint", "numpy", "scipy", "hypothesis")
+_LIBRARIES = (
+    *("torch", "triton", "numba", "numpy", "scipy"),
+    *("mpmath", "gmpy2", "python-flint", "hypothesis"),
+)
 
 
 def environment(runtime: dict[str, Any]) -> Environment:

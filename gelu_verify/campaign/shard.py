@@ -63,8 +63,8 @@ def measure_shard(
     import torch
 
     from gelu_verify import operators
-    from gelu_verify.exhaustive.block import consecutive_bits
     from gelu_verify.exhaustive.engines import engine_for
+    from gelu_verify.exhaustive.inputs import consecutive_bits
     from gelu_verify.exhaustive.measuring import Pass
     from gelu_verify.exhaustive.settling import EnginePass
 

@@ -23,12 +23,6 @@ _MAGNITUDE = 0x7FFF_FFFF_FFFF_FFFF
 _EXPONENT = 0x7FF0_0000_0000_0000
 
 
-def consecutive_bits(first: int, count: int, device: torch.device) -> torch.Tensor:
-    """Return patterns ``first`` to ``first + count - 1`` as int32, which wraps at the sign bit."""
-    low = first - ((1 << 32) if first >= 1 << 31 else 0)
-    return torch.arange(low, low + count, dtype=torch.int32, device=device)
-
-
 @dataclass(frozen=True)
 class Results:
     """Consecutive patterns and what the kernel gave for them, on one device.

@@ -7,15 +7,19 @@ The certificate is of torch's evaluation, by which all samples and selected elem
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import torch
 
 from gelu_verify.exhaustive import cpu_kernels, cpu_reference
 from gelu_verify.exhaustive.exact import series
 from gelu_verify.exhaustive.figures import Column, Figures
+from gelu_verify.exhaustive.limits import Limits
 from gelu_verify.exhaustive.pieces import FLAT_KINDS, stretches
 from gelu_verify.exhaustive.scattered import neighbours
-from gelu_verify.exhaustive.settling import Leftovers, Limits
+from gelu_verify.exhaustive.settling import Leftovers
 from gelu_verify.exhaustive.spans import Zone
 
 
@@ -34,7 +38,7 @@ class CpuEngine:
         self._selected = np.empty(0, dtype=np.int64)
         self._rows = Figures.of(formula, derivative)
 
-    def measure(self, first: int, actual: torch.Tensor, lead: int) -> Leftovers:
+    def measure(self, first: int, actual: torch.Tensor, lead: int) -> Callable[[], Leftovers]:
         """Add results (N,), the first ``lead`` (0 or 1) of which only precede the patterns."""
         low, stop = first - lead, first + actual.numel() - lead
         got = actual.numpy()
@@ -64,10 +68,10 @@ class CpuEngine:
                 )  # fmt: skip
             integers[Column.INPUTS] += part.stop - part.start
         if not chosen:
-            return Leftovers(ranges, ())
+            return partial(Leftovers, ranges, ())
         patterns = self._selected[:chosen].astype(np.uint32).view(np.int32)
         selected = neighbours(self.formula, torch.from_numpy(patterns), low, actual)
-        return Leftovers(ranges, (selected,))
+        return partial(Leftovers, ranges, (selected,))
 
     def _in_order(self, start: int, zone: Zone, low: int, got: np.ndarray) -> bool:
         """Tell whether the first of a flat stretch is in order with the one before it."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
 
 from gelu_verify.exhaustive.figures import Figures
+from gelu_verify.exhaustive.limits import limits_of
 from gelu_verify.exhaustive.measuring import Pass
 from gelu_verify.exhaustive.names import is_compiled
-from gelu_verify.exhaustive.settling import Engine, Leftovers, limits_of
+from gelu_verify.exhaustive.settling import Engine, Leftovers
 
 
 class TorchEngine:
@@ -18,9 +22,9 @@ class TorchEngine:
     def __init__(self, formula: str, derivative: int) -> None:
         self._empty = Figures.of(formula, derivative)
 
-    def measure(self, first: int, actual: torch.Tensor, lead: int) -> Leftovers:
+    def measure(self, first: int, actual: torch.Tensor, lead: int) -> Callable[[], Leftovers]:
         """Return the call's whole range."""
-        return Leftovers([(first, first + actual.numel() - lead)], ())
+        return partial(Leftovers, [(first, first + actual.numel() - lead)], ())
 
     def take(self) -> Figures:
         """Return rows without anything."""

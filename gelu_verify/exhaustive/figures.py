@@ -1,7 +1,7 @@
 """Figures of every span of one function: what an engine leaves, added up over many calls.
 
 An *engine* measures the kernel's output call by call and adds to rows of integers and two floats a
-span; :mod:`gelu_verify.exhaustive.settling` turns the rows into a census once, at the end. An
+span; :mod:`gelu_verify.exhaustive.settled` turns the rows into a census once, at the end. An
 element is either *settled* in the rows, or *selected*: handed over to be judged by itself. The
 error figures (largest, sums, histogram) hold both.
 

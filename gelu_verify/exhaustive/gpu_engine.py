@@ -8,8 +8,8 @@ is of torch's evaluation on the CPU, by which all samples are measured.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -26,15 +26,18 @@ from gelu_verify.exhaustive.figures import (
     Figures,
     Size,
 )
+from gelu_verify.exhaustive.limits import Limits
 from gelu_verify.exhaustive.pieces import (
-    FLAT_BLOCK,
+    FLAT_PART,
     FLAT_PIECE,
+    PART,
     PIECE,
     Stretches,
+    WorkList,
     work_list,
 )
 from gelu_verify.exhaustive.scattered import Scattered, neighbours
-from gelu_verify.exhaustive.settling import Leftovers, Limits, runs
+from gelu_verify.exhaustive.settling import Leftovers, runs
 from gelu_verify.measure import histogram
 from gelu_verify.reference import coefficients
 
@@ -45,6 +48,8 @@ _SLACK = (math.sqrt(2 / math.pi), 0.044715, 1.702, 1 / math.sqrt(2 * math.pi))
 #: Elements handed over at once: their tensors take a few hundred bytes each.
 _SELECTED = 1 << 25
 _REDUCED = 1024
+#: Registers a thread of the measuring kernel: five programs of four warps on one multiprocessor.
+_REGISTERS = 96
 _IDENTITY, _HALF = 0x3F80_0000, 0x3F00_0000
 
 
@@ -111,8 +116,8 @@ class GpuEngine:
         shape = (len(empty.counts), _BINS_POWER)
         self._counts = torch.zeros(shape, dtype=torch.int32, device=self.device)
 
-    def measure(self, first: int, actual: torch.Tensor, lead: int) -> Leftovers:
-        """Add results (N,), the first ``lead`` (0 or 1) of which only precede the patterns."""
+    def measure(self, first: int, actual: torch.Tensor, lead: int) -> Callable[[], Leftovers]:
+        """Begin to add results (N,), of which the first ``lead`` (0 or 1) only come before."""
         low, stop = first - lead, first + actual.numel() - lead
         work = work_list(self.formula, self.derivative, first, stop)
         other = self._flat(work.flat, low, actual)
@@ -123,7 +128,18 @@ class GpuEngine:
         ]
         # One copy tells whether anything is left over.
         sums = [launch.counts.sum(1, dtype=torch.int64) for launch in launches]
-        totals = torch.cat([other.sum().reshape(1), *sums]).tolist()
+        totals = torch.cat([other.sum().reshape(1), *sums])
+        return partial(self._rest, first, stop, low, actual, work, other, launches, totals)
+
+    def _rest(
+        self, first: int, stop: int, low: int, actual: torch.Tensor, work: WorkList,
+        other: torch.Tensor, launches: list[_Launch], counted: torch.Tensor,
+    ) -> Leftovers:  # fmt: skip
+        """Finish a call, whose totals (of wrong flat pieces, selected and far elements) are known.
+
+        counted: int64 (1 + 2 launches,).
+        """
+        totals = counted.tolist()
         has_far = [total > 0 for total in totals[2::2]]
         for launch, far in zip(launches, has_far, strict=True):
             if far:
@@ -161,7 +177,7 @@ class GpuEngine:
                 actual.view(torch.int32), table, len(stretches), low, self._integers, other,
                 IDENTITY=_IDENTITY if self.derivative else 0,
                 HALF=_HALF if self.derivative else 0,
-                BLOCK=FLAT_BLOCK, CHUNKS=FLAT_PIECE // FLAT_BLOCK,
+                PIECE=FLAT_PIECE, BLOCK=FLAT_PART,
                 COLUMNS=COLUMNS, ZERO_FIRST=int(Column.ZERO_FIRST),
                 NAN_FIRST=int(Column.NAN_FIRST), ZERO=int(Column.ZERO), NAN=int(Column.NAN),
                 REACH=int(Column.REACH), num_warps=8,
@@ -187,13 +203,14 @@ class GpuEngine:
             launch.sizes, launch.integers, launch.selected, launch.far, self._counts, launch.pieces,
             **self._constexprs(launch),
             LOWEST_BIN=histogram.OFFSET, BINS=histogram.BIN_COUNT, BINS_POWER=_BINS_POWER,
+            maxnreg=_REGISTERS,
         )  # fmt: skip
         return launch
 
     def _sets(self, launch: _Launch, low: int, actual: torch.Tensor) -> None:
         """Settle what is beyond 4 ULP in sets."""
         members = launch.far.nonzero().flatten()
-        programs = len(members)
+        programs = len(members) * (PIECE // PART)
         sizes = torch.empty((SETS, programs), dtype=torch.float64, device=self.device)
         integers = torch.empty((3 * SETS, programs), dtype=torch.int64, device=self.device)
         gpu_kernels.set_kernel[(programs,)](
@@ -202,8 +219,9 @@ class GpuEngine:
             SETS=SETS, **self._constexprs(launch),
         )  # fmt: skip
         edges = torch.cat([launch.table[:, 2], launch.table.new_tensor([launch.pieces])])
+        bounds = torch.searchsorted(members, edges) * (PIECE // PART)
         gpu_kernels.reduce_sets_kernel[(launch.rows,)](
-            launch.table, torch.searchsorted(members, edges), programs, sizes, integers,
+            launch.table, bounds, programs, sizes, integers,
             self._sizes, self._integers,
             COLUMNS=COLUMNS, SIZES=SIZES, SETS=SETS, SET=int(Size.SET),
             SET_FIRST=int(Column.SET_FIRST), SET_WORST_AT=int(Column.SET_WORST_AT),
@@ -231,7 +249,8 @@ class GpuEngine:
             "DERIVATIVE": self.derivative,
             "SERIES": launch.is_series,
             "TERMS": self._terms,
-            "BLOCK": PIECE,
+            "PIECE": PIECE,
+            "BLOCK": PART,
             "num_warps": 4,
             "enable_fp_fusion": False,
         }

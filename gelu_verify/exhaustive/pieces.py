@@ -15,12 +15,13 @@ import numpy as np
 
 from gelu_verify.exhaustive.spans import Span, Zone, spans, turning_pattern
 
-#: Patterns a program of a GPU measures: eight a thread of four warps, more would not fit in the
-#: registers of several programs on one multiprocessor.
-PIECE = 1024
-#: Patterns a program of a GPU compares in a flat span, FLAT_BLOCK at a time.
-FLAT_BLOCK = 4096
-FLAT_PIECE = 32 * FLAT_BLOCK
+#: Patterns a program of a GPU measures, PART at a time: two a thread of four warps, more would not
+#: fit in the registers of several programs on one multiprocessor. Fewer than 32 parts.
+PART = 256
+PIECE = 28 * PART
+#: Patterns a program of a GPU compares in a flat span, FLAT_PART at a time.
+FLAT_PART = 2048
+FLAT_PIECE = 64 * FLAT_PART
 
 #: What a flat stretch must hold, as ``kind``.
 FLAT_KINDS = {Zone.FLAT_ZERO: 0, Zone.FLAT_IDENTITY: 1, Zone.FLAT_HALF: 2, Zone.NAN: 3}

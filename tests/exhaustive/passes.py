@@ -13,8 +13,9 @@ from gelu_verify.contracts import BUILT_IN
 from gelu_verify.exhaustive import transport
 from gelu_verify.exhaustive.census import Census
 from gelu_verify.exhaustive.engines import TorchEngine
+from gelu_verify.exhaustive.limits import limits_of
 from gelu_verify.exhaustive.measuring import Pass
-from gelu_verify.exhaustive.settling import EnginePass, limits_of
+from gelu_verify.exhaustive.settling import EnginePass
 from gelu_verify.exhaustive.spans import FP32, spans
 from gelu_verify.formats import tensors
 from gelu_verify.judge import Elements, Tally, judge

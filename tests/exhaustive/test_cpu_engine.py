@@ -11,7 +11,7 @@ pytest.importorskip("numba", reason="the compiled loops are an extra")
 
 from gelu_verify.contracts import BUILT_IN
 from gelu_verify.exhaustive import cpu_reference, transport
-from gelu_verify.exhaustive.settling import _LEVELS
+from gelu_verify.exhaustive.settled import _LEVELS
 from gelu_verify.reference import fast, oracle
 from tests import faulty_kernels
 from tests.exhaustive.passes import (
