@@ -19,6 +19,7 @@ from reference_kernels.triton_pointwise import kernels
 from reference_kernels.triton_pointwise.launch import GPU_BLOCK
 
 WARPS = 4
+PATHS = 2  # one for whole blocks, one with masks: an element goes through one of them
 
 def output(tool, *arguments):
     return subprocess.run([tool, *arguments], capture_output=True, text=True, check=True).stdout
@@ -48,7 +49,7 @@ for name in [name for name in vars(kernels) if name.endswith("_kernel")]:
         stack, lines = machine_code(built.asm["cubin"])
         found[f"{name} {storage}"] = {
             "stack_bytes": stack,
-            "instructions": len(lines) * WARPS * 32 / GPU_BLOCK,
+            "instructions": len(lines) * WARPS * 32 / GPU_BLOCK / PATHS,
             "loads": [line for line in lines if "LDG" in line],
             "flushing": sorted(set(re.findall(r"[a-z0-9.]+\\.ftz[a-z0-9.]*", ptx))),
             "fp64": ".f64" in ptx,

@@ -11,6 +11,12 @@ FMA_ROUNDS_TWICE = tl.constexpr(
 
 
 @triton.jit
+def negated(value):
+    """-value. Triton's own minus is 0 - value: an instruction, and +0 for +0."""
+    return value * -1.0
+
+
+@triton.jit
 def power_of_two(n):
     """2^n for an int32 n in [-126, 127]."""
     return ((n + 127) << 23).to(tl.float32, bitcast=True)

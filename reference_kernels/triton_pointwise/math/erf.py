@@ -3,14 +3,14 @@
 import triton
 import triton.language as tl
 
-from .bits import fused, with_sign_of
+from .bits import fused, negated, with_sign_of
 
 # -1.0006·log2(e): n is chosen without v·P, which is about -0.0006·y in the far tail.
 MINUS_LOG2E = tl.constexpr(-1.4435606)
 LN2 = tl.constexpr(0.6931472)  # 21 bits: n·LN2 - y is exact
 # 1.5·2^23 + 127 + 24: adding it rounds to an integer whose low bits are the exponent of 2^(24+n).
 TO_EXPONENT = tl.constexpr(12583063.0)
-TWO_TO_MINUS_24 = tl.constexpr(5.960464477539063e-08)
+MINUS_TWO_TO_MINUS_24 = tl.constexpr(-5.960464477539063e-08)
 BEND = tl.constexpr(0.859375)  # 55/64, a short number
 
 
@@ -24,7 +24,7 @@ def _tail_ratio(a):
     inverse = root * root
     v_hi = ((a * inverse).to(tl.int32, bitcast=True) & -0x10000).to(tl.float32, bitcast=True)
     bend = v_hi * BEND
-    return v_hi, fused(-bend, a, fused(-v_hi, 2.0, a)) * inverse, bend
+    return v_hi, fused(negated(bend), a, fused(v_hi, -2.0, a)) * inverse, bend
 
 
 @triton.jit
@@ -67,9 +67,9 @@ def gelu_erf(x):
     v = v_hi + v_lo
 
     y = fused(a, half, bend)
-    r_lo = fused(-a, half, y - bend)  # what y lost
+    r_lo = fused(negated(a), half, y - bend)  # what y lost
     shifted = fused(y, MINUS_LOG2E, TO_EXPONENT)
-    r = fused(shifted - TO_EXPONENT, -LN2, -y)
+    r = fused(shifted - TO_EXPONENT, -LN2, negated(y))
     r_lo = fused(v, _flat(v), fused(v_lo, -BEND, r_lo))
     rest = r + r_lo
     rest = fused(rest * rest, _exp_rest(rest), r_lo)
@@ -81,7 +81,7 @@ def gelu_erf(x):
     scale = (shifted.to(tl.int32, bitcast=True) << 23).to(tl.float32, bitcast=True)
     # The larger of -0 and x, in this order: NumPy's maximum of two zeros is the second.
     positive = tl.maximum(-0.0, x, propagate_nan=tl.PropagateNan.ALL)
-    return fused(hi + lo, -(scale * TWO_TO_MINUS_24), positive)
+    return fused(hi + lo, scale * MINUS_TWO_TO_MINUS_24, positive)
 
 
 @triton.jit

@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from .bits import leading_12_bits
+from .bits import leading_12_bits, negated
 from .derivative import times_derivative
 from .exponential import exp_of_minus
 
@@ -23,7 +23,7 @@ def _ratio(a, a_hi, K: tl.constexpr):
     a_lo = a - a_hi
     inverse = 1.0 / (a + K)
     v_hi = (a * inverse + TO_2_11) - TO_2_11
-    remainder = tl.fma(a_lo, 1.0 - v_hi, tl.fma(-v_hi, a_hi + K, a_hi))
+    remainder = tl.fma(a_lo, 1.0 - v_hi, tl.fma(negated(v_hi), a_hi + K, a_hi))
     return v_hi, remainder * inverse
 
 

@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from .bits import leading_12_bits
+from .bits import leading_12_bits, negated
 
 # Adding and subtracting 1.5·2^23 rounds to an integer.
 TO_INTEGER = tl.constexpr(12582912.0)
@@ -24,8 +24,8 @@ def exp_of_minus(y_hi, y_lo):
     """
     shifted = tl.fma(y_hi + y_lo, LOG2E, TO_INTEGER)
     n = shifted - TO_INTEGER
-    r_hi = tl.fma(n, LN2_HI, -y_hi)
-    r_lo = tl.fma(n, LN2_LO, -y_lo)
+    r_hi = tl.fma(n, LN2_HI, negated(y_hi))
+    r_lo = tl.fma(n, LN2_LO, negated(y_lo))
     r = r_hi + r_lo
     q = tl.fma(r, 0.0013751574, 0.0083696535)
     q = tl.fma(q, r, 0.0416696)

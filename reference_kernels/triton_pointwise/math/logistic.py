@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from .bits import leading_12_bits, power_of_two, with_sign_of
+from .bits import leading_12_bits, negated, power_of_two, with_sign_of
 from .exponential import exp_of_minus, one_plus
 
 # Adding and subtracting 1.5·2^(23-k) rounds to a multiple of 2^-k.
@@ -28,7 +28,7 @@ def tanh_exponent(a, a_hi):
     a_lo = a - a_hi
     square = a * a
     square_hi = (square + TO_2_4) - TO_2_4
-    square_lo = tl.fma(a_lo, a + a_hi, tl.fma(a_hi, a_hi, -square_hi))
+    square_lo = tl.fma(a_lo, a + a_hi, tl.fma(a_hi, a_hi, negated(square_hi)))
     p = tl.fma(square_hi, TANH_C2, TANH_C1_20)
     p_lo = tl.fma(square_lo, TANH_C2, tl.fma(square, TANH_C2_REST, TANH_C1_20_REST))
     p_hi = (p + TO_2_8) - TO_2_8
@@ -53,10 +53,10 @@ def _join(x, a, hi, lo, n):
     scale = power_of_two(64 - n)
     negative = (hi + lo) * scale * TWO_TO_MINUS_64
     scale = scale * TWO_TO_MINUS_64
-    first = tl.fma(-hi, scale, a)
-    second = tl.fma(-lo, scale, tl.fma(-hi, scale, a - first))
+    first = tl.fma(negated(hi), scale, a)
+    second = tl.fma(negated(lo), scale, tl.fma(negated(hi), scale, a - first))
     positive = tl.where(x < 10.0, first + second, x)
-    return tl.where(x < 0, -negative, positive)
+    return tl.where(x < 0, negated(negative), positive)
 
 
 @triton.jit
@@ -67,7 +67,7 @@ def _logistic(x, a, y_hi, y_lo):
     d, d_hi, d_lo = one_plus(e_hi, e_lo, scale)
     inverse = 1.0 / d
     f_hi = leading_12_bits((e_hi + e_lo) * inverse)
-    f_lo = (tl.fma(-f_hi, d_hi, e_hi) + tl.fma(-f_hi, d_lo, e_lo)) * inverse
+    f_lo = (tl.fma(negated(f_hi), d_hi, e_hi) + tl.fma(negated(f_hi), d_lo, e_lo)) * inverse
     a_hi = leading_12_bits(a)
     joined = _join(x, a, a_hi * f_hi, tl.fma(a, f_lo, (a - a_hi) * f_hi), n)
     # Below 2^-30 the result is x/2 to 2^-30, and the products above may underflow.

@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from .bits import leading_12_bits, power_of_two
+from .bits import leading_12_bits, negated, power_of_two
 from .derivative import times_derivative
 from .exponential import exp_of_minus, one_plus
 from .logistic import sigmoid_exponent, tanh_exponent
@@ -38,7 +38,7 @@ def _logistic_derivative(e_hi, e_lo, n, m_hi, m_lo):
     hi = e_hi * n_hi
     lo = tl.fma(e_hi, n_lo, e_lo * (n_hi + n_lo))
     q_hi = leading_12_bits((hi + lo) * inverse)
-    remainder = tl.fma(-q_hi, d_hi, hi) + tl.fma(-q_hi, d_lo, lo)
+    remainder = tl.fma(negated(q_hi), d_hi, hi) + tl.fma(negated(q_hi), d_lo, lo)
     return tl.fma(remainder, inverse, q_hi)
 
 
@@ -77,8 +77,8 @@ def gelu_tanh_backward(dy, x):
     q = tl.fma(q, u, 0.4004471)
     q = tl.fma(q, u, 0.09991241)
     q = tl.fma(q, u, -0.0002807348)
-    m_hi = tl.where(near, -u_hi * 2.4609375, m_hi)
-    m_lo = tl.where(near, tl.fma(-u_lo, 2.4609375 + q, -u_hi * q), m_lo)
+    m_hi = tl.where(near, negated(u_hi) * 2.4609375, m_hi)
+    m_lo = tl.where(near, tl.fma(negated(u_lo), 2.4609375 + q, negated(u_hi) * q), m_lo)
     k = _logistic_derivative(e_hi, e_lo, n, m_hi, m_lo)
     return times_derivative(dy, x, k, n)
 
@@ -100,7 +100,7 @@ def gelu_sigmoid_backward(dy, x):
     q = tl.fma(q, u, 0.22882165)
     q = tl.fma(q, u, -0.40332785)
     q = tl.fma(q, u, 0.00016540162)
-    m_hi = tl.where(near, -u_hi * 2.1757812, m_hi)
-    m_lo = tl.where(near, tl.fma(-u_lo, 2.1757812 + q, -u_hi * q), m_lo)
+    m_hi = tl.where(near, negated(u_hi) * 2.1757812, m_hi)
+    m_lo = tl.where(near, tl.fma(negated(u_lo), 2.1757812 + q, negated(u_hi) * q), m_lo)
     k = _logistic_derivative(e_hi, e_lo, n, m_hi, m_lo)
     return times_derivative(dy, x, k, n)
