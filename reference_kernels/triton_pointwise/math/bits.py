@@ -17,6 +17,16 @@ def negated(value):
 
 
 @triton.jit
+def zero_or_more(x):
+    """max(-0, x), NaN for NaN. From its bits, because Triton makes +0 of the number -0.0.
+
+    The larger of -0 and x, in this order: NumPy's maximum of two zeros is the second.
+    """
+    minus_zero = tl.full(x.shape, -0x80000000, tl.int32).to(tl.float32, bitcast=True)
+    return tl.maximum(minus_zero, x, propagate_nan=tl.PropagateNan.ALL)
+
+
+@triton.jit
 def power_of_two(n):
     """2^n for an int32 n in [-126, 127]."""
     return ((n + 127) << 23).to(tl.float32, bitcast=True)

@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from .bits import fused, negated, with_sign_of
+from .bits import fused, negated, with_sign_of, zero_or_more
 
 # -1.0006·log2(e): n is chosen without v·P, which is about -0.0006·y in the far tail.
 MINUS_LOG2E = tl.constexpr(-1.4435606)
@@ -79,9 +79,7 @@ def gelu_erf(x):
     lo = fused(v_hi, r, v_hi - hi)
     lo = fused(v, rest, fused(v_lo, r, v_lo + lo))
     scale = (shifted.to(tl.int32, bitcast=True) << 23).to(tl.float32, bitcast=True)
-    # The larger of -0 and x, in this order: NumPy's maximum of two zeros is the second.
-    positive = tl.maximum(-0.0, x, propagate_nan=tl.PropagateNan.ALL)
-    return fused(hi + lo, scale * MINUS_TWO_TO_MINUS_24, positive)
+    return fused(hi + lo, scale * MINUS_TWO_TO_MINUS_24, zero_or_more(x))
 
 
 @triton.jit
