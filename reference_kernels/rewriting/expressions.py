@@ -143,7 +143,7 @@ def product(node: fx.Node, inside: set[fx.Node]) -> tuple[float, list[fx.Node]]:
 
     A product within is taken apart only where nothing else uses it. Its nodes join ``inside``.
     """
-    number, factors = 1.0, []
+    number, factors = 1.0, list[fx.Node]()
     inside.add(node)
     name = kind(node)
     for place, argument in enumerate(node.args):

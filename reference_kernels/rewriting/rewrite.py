@@ -14,6 +14,9 @@ from .expressions import kind
 from .producers import NoMatch, Operand, Producer
 from .report import Left, Replaced, Report
 
+#: Where a rewritten module keeps its report, for those who verify it.
+META = "rewriting"
+
 
 def rewrite(
     model: nn.Module, inputs: tuple[Any, ...], operators: Any = None
@@ -43,7 +46,9 @@ def rewrite(
         replaced.append(_replace(traced.graph, found, producer, operators))
     traced.graph.lint()
     traced.recompile()
-    return traced, Report(tuple(replaced), tuple(left))
+    report = Report(tuple(replaced), tuple(left))
+    traced.meta[META] = report
+    return traced, report
 
 
 def _traced(model: nn.Module) -> fx.GraphModule:
