@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -83,6 +83,16 @@ def command(
             help="Dask scheduler whose workers run an exhaustive sweep (tcp://host:8786).",
         ),
     ] = None,
+    rewrite: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE",
+            help="KERNEL is a function that returns a model and its example inputs: replace "
+            "Linear, bias or LayerNorm before a GELU by the fused operators of this module "
+            "(reference_kernels.triton_fused, or a .py file) and verify the model, in this "
+            "process.",
+        ),
+    ] = None,
     save_cases: Annotated[
         Path | None,
         typer.Option(
@@ -118,6 +128,10 @@ def command(
     limits = Limits.default(timeout)
     for path in (json, markdown, save_cases):
         files.require_writable(path)
+    if rewrite is not None:
+        _require_no_kernel_options(operator=operator, formula=formula, input=input, case=case)
+        chosen = tuple(format.split(",")) if format else ()
+        _verify_models(names, rewrite, chosen, contract, device, json, markdown)
     jobs = [
         job
         for name in names
@@ -159,6 +173,38 @@ def command(
 
         added = stored.append(save_cases, stored.of(results))
         typer.echo(f"{added} new cases in {save_cases}", err=True)
+    raise typer.Exit(results.exit_status)
+
+
+def _require_no_kernel_options(**given: object) -> None:
+    """Raise for an option that means nothing where a model is verified."""
+    from gelu_verify.errors import UsageError
+
+    for name, value in given.items():
+        if value:
+            raise UsageError(f"{name}: got {value} and --rewrite, expected one. Drop --{name}.")
+
+
+def _verify_models(
+    names: list[str],
+    operators: str,
+    formats: tuple[str, ...],
+    contract: str | None,
+    device: str,
+    json: Path | None,
+    markdown: Path | None,
+) -> NoReturn:
+    """Verify rewritten models instead of kernels, and exit."""
+    from gelu_verify.report import files
+    from gelu_verify.rewriting import run
+
+    with contextlib.redirect_stdout(sys.stderr):
+        results = run.run(names, operators, formats, contract, device)
+    files.write(results, json, markdown)
+    if files.STDOUT not in (str(json), str(markdown)):
+        from gelu_verify.report import terminal
+
+        terminal.show(terminal.console(), results)
     raise typer.Exit(results.exit_status)
 
 

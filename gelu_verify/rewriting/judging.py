@@ -29,8 +29,7 @@ class Judged:
 def judge(visits: list[Visit], fmt: Format, contract: Contract, arithmetic: Arithmetic) -> Judged:
     """Judge every visit, a case each."""
     found = Judged()
-    for visit in visits:
-        visit = visit.as_rows()
+    for visit in (each.as_rows() for each in visits):
         found.results.add(_result(visit, fmt, contract, arithmetic))
         parts = gradients(visit)
         if parts is None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 import time
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -58,27 +58,27 @@ def verify(
     return Results(environment=environment, kernels=tuple(run.results()))
 
 
+@dataclass
 class _Run:
-    def __init__(
-        self,
-        model: nn.Module,
-        rewritten: fx.GraphModule,
-        report: Report,
-        inputs: tuple[Any, ...],
-        contract: Contract,
-        name: str,
-        device: str,
-        reproduce: str | None,
-    ) -> None:
-        self.model, self.rewritten, self.report = model, rewritten, report
-        self.inputs, self.contract, self.name = inputs, contract, name
-        self.device, self.reproduce = device, reproduce
-        self.started = time.perf_counter()
-        self.launches = interpreter.launches()
+    """One verification: what is compared, and under what name and contract."""
+
+    model: nn.Module
+    rewritten: fx.GraphModule
+    report: Report
+    inputs: tuple[Any, ...]
+    contract: Contract
+    name: str
+    device: str
+    reproduce: str | None
+    started: float = field(default_factory=time.perf_counter)
+    launches: int = field(default_factory=interpreter.launches)
 
     def results(self) -> list[KernelResult]:
         """Return a result for each format of the sites; one that says so where there is none."""
-        left = [self._finding("left", FindingStatus.NOTED, str(part)) for part in self.report.left]
+        left = [
+            self._finding("left alone", FindingStatus.NOTED, f"{part.place}: {part.reason}")
+            for part in self.report.left
+        ]
         if not self.report.replaced:
             nothing = self._finding("sites", FindingStatus.SKIPPED, "nothing was replaced")
             return [self._result("-", Status.UNAVAILABLE, [nothing, *left])]
@@ -179,9 +179,3 @@ class _Run:
             seconds=time.perf_counter() - self.started,
             **figures,
         )
-
-
-def command_line(target: str, operators: str, contract: str) -> str:
-    """Return the command that verifies a model again."""
-    parts = ["gelu-verify", "check", target, "--rewrite", operators, "--contract", contract]
-    return shlex.join(parts)
