@@ -29,7 +29,7 @@ def of(node: fx.Node, modules: dict[str, nn.Module]) -> Activation | None:
     """Return the activation that a node is the output of, whatever its constants; None if none."""
     if node.op == "call_module":
         module = modules[str(node.target)]
-        approximate = module.approximate if isinstance(module, nn.GELU) else None
+        approximate = module.approximate if type(module) is nn.GELU else None
         return _named(node, approximate)
     if kind(node) == "gelu":
         return _named(node, node.kwargs.get("approximate", "none"))

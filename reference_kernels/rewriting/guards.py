@@ -1,4 +1,4 @@
-"""What must hold before a site is replaced, apart from its form: users, dtypes, shapes, order."""
+"""What must hold before a site is replaced, apart from its form: users, dtypes, shapes, hooks."""
 
 from __future__ import annotations
 
@@ -16,13 +16,24 @@ _IN_PLACE = (
     *(operator.imatmul, operator.setitem),
 )
 
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
 
 def require(found: Activation, producer: Producer, modules: dict[str, nn.Module]) -> None:
     """Raise :class:`NoMatch` unless the fused operator computes what the site does."""
+    _require_plain(found.inside | producer.inside, modules)
     _require_own(found.inside | producer.inside, found.output)
     _require_dtypes(found, producer.arguments)
     _require_shapes(found, producer)
     _require_order(found.inside | producer.inside, found.output, modules)
+
+
+def _require_plain(inside: set[fx.Node], modules: dict[str, nn.Module]) -> None:
+    """Refuse modules with hooks: a fused call would not run them."""
+    for node in inside:
+        module = modules[str(node.target)] if node.op == "call_module" else None
+        if module is not None and any(getattr(module, name) for name in _HOOKS):
+            raise NoMatch(f"{node.target} has hooks")
 
 
 def _require_own(inside: set[fx.Node], output: fx.Node) -> None:

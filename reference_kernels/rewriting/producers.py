@@ -69,13 +69,11 @@ def of(node: fx.Node, modules: dict[str, nn.Module]) -> Producer:
 
 
 def _of_module(node: fx.Node, module: nn.Module) -> Producer:
-    """Read nn.Linear and nn.LayerNorm themselves: a subclass or a hook may do more."""
+    """Read nn.Linear and nn.LayerNorm themselves: a subclass may do more."""
     if isinstance(module, nn.modules.dropout._DropoutNd):
         raise NoMatch("dropout comes between")
     if type(module) not in (nn.Linear, nn.LayerNorm):
         raise NoMatch(f"{node.target} is no linear, bias or layer norm")
-    if module._forward_hooks or module._forward_pre_hooks or module._backward_hooks:
-        raise NoMatch(f"{node.target} has hooks")
     if module.bias is None or module.weight is None:
         raise NoMatch(f"{node.target} has no {'bias' if module.bias is None else 'weight'}")
     if isinstance(module, nn.LayerNorm):

@@ -68,8 +68,8 @@ def _one(operator: str, case: str, fmt: str, formula: str) -> list[Artefact]:
     function = getattr(import_module(__package__), operator)
     chosen = (formula,) if definition.has_formula else ()
     with compiled.ahead(" ".join((operator, case, *chosen))) as found:
-        # Without a gradient linear_gelu is another kernel, which saves nothing.
-        function(*(part.detach() for part in parts), *chosen)
+        with torch.no_grad():  # linear_gelu is another kernel then, which saves nothing
+            function(*parts, *chosen)
         result = function(*parts, *chosen)
         torch.autograd.grad(result, parts, torch.empty_like(result))
     return found

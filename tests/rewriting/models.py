@@ -58,6 +58,11 @@ FORMS = {
         "linear_gelu",
         "erf",
     ),
+    "functional, by name": (
+        lambda s, x: functional.gelu(functional.linear(bias=s.bias, weight=s.weight, input=x)),
+        "linear_gelu",
+        "erf",
+    ),
     "functional tanh": (
         lambda s, x: functional.gelu(functional.linear(x, s.weight, s.bias), approximate="tanh"),
         "linear_gelu",

@@ -101,11 +101,12 @@ def test_module_between_keeps_a_site(module, reason):
     assert reason in report.left[0].reason
 
 
-def test_module_with_a_hook_is_left_alone():
+@pytest.mark.parametrize("place", [0, 1])
+def test_module_with_a_hook_is_left_alone(place):
     model = nn.Sequential(nn.Linear(WIDTH, HIDDEN), nn.GELU())
-    model[0].register_forward_hook(lambda module, arguments, result: 2 * result)
+    model[place].register_forward_hook(lambda module, arguments, result: 2 * result)
     _, report = rewrite(model, (example(),))
-    assert report.left[0].reason == "0 has hooks"
+    assert report.left[0].reason == f"{place} has hooks"
 
 
 def test_model_is_not_changed():
