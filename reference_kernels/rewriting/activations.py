@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from torch import fx, nn
+from torch.nn import functional
 
 from .expressions import Polynomial, find, is_product, kind, polynomial, product
 
@@ -34,6 +35,16 @@ def of(node: fx.Node, modules: dict[str, nn.Module]) -> Activation | None:
     if kind(node) == "gelu":
         return _named(node, node.kwargs.get("approximate", "none"))
     return _written_out(node) if is_product(node) else None
+
+
+def is_hidden(node: fx.Node, modules: dict[str, nn.Module]) -> bool:
+    """Tell whether a node is a module that was not traced and has a GELU within."""
+    if node.op != "call_module" or type(modules[str(node.target)]) is nn.GELU:
+        return False
+    return any(
+        isinstance(part, nn.GELU) or getattr(part, "activation", None) is functional.gelu
+        for part in modules[str(node.target)].modules()
+    )
 
 
 def _named(node: fx.Node, approximate: object) -> Activation | None:

@@ -35,6 +35,9 @@ def rewrite(
     modules = dict(traced.named_modules())
     replaced, left = [], []
     for node in list(traced.graph.nodes):
+        if activations.is_hidden(node, modules):
+            what = type(modules[str(node.target)]).__name__
+            left.append(Left(_name(node), f"torch.fx does not look inside {what}"))
         found = activations.of(node, modules)
         if found is None:
             continue

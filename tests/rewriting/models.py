@@ -35,6 +35,32 @@ class Written(nn.Module):
         return self.function(self, x)
 
 
+class Block(nn.Module):
+    """A block of a transformer: tokens in, two sites, residuals, tied weights, a near-miss."""
+
+    def __init__(self, vocabulary=13, width=16, hidden=40, heads=2):
+        super().__init__()
+        self.heads = heads
+        self.embedding = nn.Embedding(vocabulary, width)
+        self.norm = nn.LayerNorm(width)
+        self.mixed = nn.Linear(width, 3 * width)
+        self.up, self.down = nn.Linear(width, hidden), nn.Linear(hidden, width)
+        self.last = nn.LayerNorm(width)
+        self.activation = nn.GELU("tanh")
+        self.dropout = nn.Dropout(0.1)
+
+    def forward(self, tokens):
+        x = self.embedding(tokens)
+        q, k, v = self.mixed(self.norm(x)).unflatten(-1, (3, self.heads, -1)).unbind(-3)
+        mixed = functional.scaled_dot_product_attention(
+            *(part.transpose(-2, -3) for part in (q, k, v))
+        )
+        x = x + mixed.transpose(-2, -3).flatten(-2)
+        x = x + self.dropout(self.down(self.activation(self.up(x))))
+        x = x + self.down(self.dropout(quick(self.up(x), 1.7)))
+        return functional.gelu(self.last(x)) @ self.embedding.weight.t()
+
+
 def let(value, function):
     return function(value)
 

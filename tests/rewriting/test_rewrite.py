@@ -172,3 +172,13 @@ def test_tolerance_keeps_half_of_the_contract(formula):
         assert 0.49 <= max(used) <= 0.5001
     assert math.isnan(constants.deviation(formula, (math.nan,) * (index + 1))[0])
     assert constants.refusal(formula, (math.nan,) * (index + 1), torch.float32) is not None
+
+
+@pytest.mark.parametrize("activation", ["gelu", nn.GELU()])
+def test_gelu_inside_a_module_that_is_not_traced_is_reported(activation):
+    layer = nn.TransformerEncoderLayer(WIDTH, 1, HIDDEN, 0.0, activation, batch_first=True)
+    _, report = rewrite(nn.Sequential(layer, nn.Linear(WIDTH, 3)), (example(),))
+    assert report.replaced == ()
+    assert str(report.left[0]) == (
+        "0: left alone, torch.fx does not look inside TransformerEncoderLayer"
+    )

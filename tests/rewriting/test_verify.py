@@ -14,7 +14,7 @@ from gelu_verify.records import Results, Status
 from gelu_verify.rewriting import exact, verify
 from reference_kernels.rewriting import rewrite
 from tests.cli.command import here
-from tests.rewriting.models import FORMS, HIDDEN, MISSES, WIDTH, Written, example
+from tests.rewriting.models import FORMS, HIDDEN, MISSES, WIDTH, Block, Written, example
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -90,6 +90,19 @@ def test_other_bits_than_the_originals_are_counted():
 def test_forms_that_are_written_out_hold(form):
     results = checked(Written(FORMS[form][0]).to(DEVICE), x=example().to(DEVICE))
     assert results.exit_status == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_transformer_block_holds(dtype):
+    torch.manual_seed(5)
+    model = Block().eval().to(DEVICE, dtype)
+    tokens = torch.arange(22, device=DEVICE).reshape(2, 11) % 13
+    results = checked(model, x=tokens)
+    assert failed(results) == set()
+    sites = [case.case for case in results.kernels[0].bound.by_case]
+    assert sites == ["up → activation: linear_gelu, tanh", "last → gelu: layernorm_gelu, erf"]
+    (left,) = messages(results, "left alone")
+    assert "the constant 1.7 is off 1.702" in left
 
 
 def test_vector_is_judged_as_one_row():
