@@ -14,6 +14,7 @@ from gelu_verify.cli import options
 if TYPE_CHECKING:
     from gelu_verify.campaign.run import Plan
     from gelu_verify.job import Job
+    from gelu_verify.rewriting.run import Request
 
 
 def command(
@@ -89,8 +90,7 @@ def command(
             metavar="MODULE",
             help="KERNEL is a function that returns a model and its example inputs: replace "
             "Linear, bias or LayerNorm before a GELU by the fused operators of this module "
-            "(reference_kernels.triton_fused, or a .py file) and verify the model, in this "
-            "process.",
+            "(reference_kernels.triton_fused, or a .py file) and verify the model.",
         ),
     ] = None,
     save_cases: Annotated[
@@ -117,6 +117,7 @@ def command(
     from gelu_verify.kernels.isolation import Limits
     from gelu_verify.kernels.registry import registered
     from gelu_verify.report import files
+    from gelu_verify.rewriting.run import plan as plan_models
 
     if all_registered and kernels:
         raise UsageError(f"kernel: got {kernels[0]} and --all, expected one of them. Drop one.")
@@ -130,8 +131,8 @@ def command(
         files.require_writable(path)
     if rewrite is not None:
         _require_no_kernel_options(operator=operator, formula=formula, input=input, case=case)
-        chosen = tuple(format.split(",")) if format else ()
-        _verify_models(names, rewrite, chosen, contract, device, json, markdown)
+        models = plan_models(names, rewrite, format.split(",") if format else (), contract, device)
+        _verify_models(models, None if in_process else timeout, json, markdown)
     jobs = [
         job
         for name in names
@@ -186,20 +187,20 @@ def _require_no_kernel_options(**given: object) -> None:
 
 
 def _verify_models(
-    names: list[str],
-    operators: str,
-    formats: tuple[str, ...],
-    contract: str | None,
-    device: str,
-    json: Path | None,
-    markdown: Path | None,
+    models: list[Request], seconds: float | None, json: Path | None, markdown: Path | None
 ) -> NoReturn:
-    """Verify rewritten models instead of kernels, and exit."""
+    """Verify rewritten models instead of kernels, and exit; seconds: None for in this process."""
+    from gelu_verify.records import Results
     from gelu_verify.report import files
-    from gelu_verify.rewriting import run
+    from gelu_verify.rewriting import isolated, run
 
-    with contextlib.redirect_stdout(sys.stderr):
-        results = run.run(names, operators, formats, contract, device)
+    if seconds is None:
+        with contextlib.redirect_stdout(sys.stderr):
+            done = [run.run_here(model) for model in models]
+        kernels = tuple(result for results in done for result in results.kernels)
+        results = Results(environment=done[0].environment, kernels=kernels)
+    else:
+        results = isolated.run(models, seconds)
     files.write(results, json, markdown)
     if files.STDOUT not in (str(json), str(markdown)):
         from gelu_verify.report import terminal

@@ -11,6 +11,18 @@ Three questions, so that no bound of a whole model is needed:
 
 from __future__ import annotations
 
-from gelu_verify.rewriting.verify import verify
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gelu_verify.rewriting.verification import verify
 
 __all__ = ["verify"]
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded when first used: a module of this package plans without torch.
+    if name == "verify":
+        from gelu_verify.rewriting.verification import verify
+
+        return verify
+    raise AttributeError(f"module 'gelu_verify.rewriting' has no attribute {name!r}")

@@ -4,62 +4,82 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from gelu_verify import contracts, formats
 from gelu_verify.errors import UsageError
 from gelu_verify.kernels import loading
 from gelu_verify.kernels.spec import KernelSpec
-from gelu_verify.records import KernelResult, Results
+from gelu_verify.records import Results
 
 
-def run(
-    targets: list[str],
+class Request(BaseModel):
+    """One model to rewrite and verify; travels to the child process as JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    target: str = Field(description="a function that returns a model and its example inputs")
+    operators: str = Field(description="a module with fused operators, by name or file")
+    format: str | None = Field(None, description="what the model is converted to first")
+    contract: str = contracts.DEFAULT
+    device: str = "cpu"
+
+    @property
+    def command(self) -> str:
+        """The command line that verifies it again."""
+        parts = ["gelu-verify", "check", self.target, "--rewrite", self.operators]
+        parts += ["--contract", self.contract]
+        parts += ["--format", self.format] if self.format else []
+        parts += ["--device", self.device] if self.device != "cpu" else []
+        return shlex.join(parts)
+
+
+def plan(
+    targets: Sequence[str],
     operators: str,
-    format_names: tuple[str, ...] = (),
+    format_names: Sequence[str] = (),
     contract: str | None = None,
     device: str = "cpu",
-) -> Results:
-    """Verify models in this process, each in every format; in the format it is made in if none.
+) -> list[Request]:
+    """Return a request for each model and format; as the model is made where none is named.
 
-    targets: functions without arguments that return a model and its example inputs.
-    operators: a module with ``linear_gelu``, ``bias_gelu``, ``layernorm_gelu``, by name or file.
+    Raises ``UsageError`` for an unknown format or contract.
     """
-    if device == "cpu":
-        os.environ.setdefault("TRITON_INTERPRET", "1")
-    from gelu_verify import provenance
-
-    contract = contracts.get(contract or contracts.DEFAULT).name
     names: list[str | None] = [formats.get(name).name for name in format_names]
-    results = [
-        result
+    chosen = contracts.get(contract or contracts.DEFAULT).name
+    return [
+        Request(target=target, operators=operators, format=name, contract=chosen, device=device)
         for target in targets
         for name in names or [None]
-        for result in _verified(target, operators, name, contract, device)
     ]
-    environment = provenance.environment(provenance.runtime(device))
-    return Results(environment=environment, kernels=tuple(results))
 
 
-def _verified(
-    target: str, operators: str, fmt: str | None, contract: str, device: str
-) -> Iterator[KernelResult]:
-    from gelu_verify.rewriting.verify import verify
+def run_here(request: Request) -> Results:
+    """Make, rewrite and verify a model in this process.
+
+    Raises ``UsageError`` where there is no such model, module or way to trace it.
+    """
+    if request.device == "cpu":
+        os.environ.setdefault("TRITON_INTERPRET", "1")
+    from gelu_verify.rewriting.verification import verify
     from reference_kernels.rewriting import rewrite
 
-    model, inputs = _made(target, fmt, device)
+    model, inputs = _made(request.target, request.format, request.device)
     try:
-        rewritten, _ = rewrite(model, inputs, _operators(operators))
+        rewritten, _ = rewrite(model, inputs, _operators(request.operators))
     except ValueError as error:
-        raise UsageError(f"{target}: {error}") from None
-    parts = ["gelu-verify", "check", target, "--rewrite", operators, "--contract", contract]
-    parts += ["--format", fmt] if fmt else []
-    parts += ["--device", device] if device != "cpu" else []
-    done = verify(
-        model, rewritten, inputs, contract=contract, name=target, reproduce=shlex.join(parts)
+        raise UsageError(f"{request.target}: {error}") from None
+    return verify(
+        model,
+        rewritten,
+        inputs,
+        contract=request.contract,
+        name=request.target,
+        reproduce=request.command,
     )
-    yield from done.kernels
 
 
 def _made(target: str, fmt: str | None, device: str) -> tuple[Any, tuple[Any, ...]]:

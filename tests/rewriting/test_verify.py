@@ -11,7 +11,7 @@ pytest.importorskip("triton", reason="Triton is not installed")
 
 from gelu_verify.errors import UsageError
 from gelu_verify.records import Results, Status
-from gelu_verify.rewriting import exact, verify
+from gelu_verify.rewriting import exact, isolated, run, verify
 from reference_kernels.rewriting import rewrite
 from tests.cli.command import here
 from tests.rewriting.models import FORMS, HIDDEN, MISSES, WIDTH, Block, Written, example
@@ -233,16 +233,24 @@ def linear_gelu(x, weight, bias, formula):
     return functional.gelu(functional.linear(x, weight, bias), approximate="tanh")
 """
 
+DIES = """
+import os
 
-def test_command_line_verifies_a_model(tmp_path, capsys, monkeypatch):
+def linear_gelu(x, weight, bias, formula):
+    os.abort()
+"""
+
+
+@pytest.mark.parametrize("where", [("--format", "bf16"), ("--format", "fp32,bf16", "--in-process")])
+def test_command_line_verifies_a_model(where, tmp_path, capsys, monkeypatch):
     path, out = tmp_path / "models.py", tmp_path / "results.json"
     path.write_text(MODEL)
-    words = ("check", f"{path}:make_model", "--format", "fp32,bf16", "--json", out)
-    done = here(capsys, monkeypatch, *words, "--rewrite", "reference_kernels.triton_fused")
+    words = ("check", f"{path}:make_model", "--rewrite", "reference_kernels.triton_fused")
+    done = here(capsys, monkeypatch, *words, *where)
     assert done.status == 0, done
-    kernels = json.loads(out.read_text())["kernels"]
-    assert [k["format"] for k in kernels] == ["fp32", "bf16"]
     assert "✓ wiring: in float64 the rewritten graph is the original" in done.out
+    assert here(capsys, monkeypatch, *words, "--in-process", "--json", out).status == 0
+    assert [k["format"] for k in json.loads(out.read_text())["kernels"]] == ["fp32"]
 
 
 def test_command_line_fails_for_a_wrong_operator_and_says_how_to_see_it(
@@ -250,14 +258,40 @@ def test_command_line_fails_for_a_wrong_operator_and_says_how_to_see_it(
 ):
     path = tmp_path / "models.py"
     path.write_text(MODEL)
-    done = here(capsys, monkeypatch, "check", f"{path}:make_model", "--rewrite", path)
+    words = ("check", f"{path}:make_model", "--rewrite", path, "--in-process")
+    done = here(capsys, monkeypatch, *words)
     assert done.status == 1
     again = f"gelu-verify check {path}:make_model --rewrite {path} --contract cancelling"
     assert again in done.out
-    done = here(capsys, monkeypatch, "check", f"{path}:no_model", "--rewrite", path)
+    words = ("check", f"{path}:no_model", "--rewrite", path, "--in-process")
+    done = here(capsys, monkeypatch, *words)
     assert done.status == 2
     assert "expected a torch.nn.Module and a tuple" in done.err
-    done = here(capsys, monkeypatch, "check", f"{path}:make_model", "--rewrite", "json")
+    done = here(
+        capsys, monkeypatch, "check", f"{path}:make_model", "--rewrite", "json", "--in-process"
+    )
+    assert done.status == 2
     assert "rewrite: got json, expected a module with one of linear_gelu" in done.err
     words = ("check", f"{path}:make_model", "--rewrite", path, "--operator", "gelu")
     assert "Drop --operator" in here(capsys, monkeypatch, *words).err
+
+
+def test_operator_that_ends_its_process_is_a_crash(tmp_path, capsys, monkeypatch):
+    path, operators = tmp_path / "models.py", tmp_path / "operators.py"
+    path.write_text(MODEL)
+    operators.write_text(DIES)
+    done = here(capsys, monkeypatch, "check", f"{path}:make_model", "--rewrite", operators)
+    assert done.status == 1
+    assert "CRASHED" in done.out
+    assert "was killed by signal SIGABRT" in done.out
+
+
+def test_child_without_an_answer_is_ended(tmp_path, monkeypatch):
+    path, operators = tmp_path / "models.py", tmp_path / "operators.py"
+    path.write_text(MODEL)
+    operators.write_text(DIES.replace("os.abort()", "import time; time.sleep(60)"))
+    monkeypatch.setattr(isolated, "_OWN_SECONDS", 0.0)
+    requests = run.plan([f"{path}:make_model"], str(operators))
+    (result,) = isolated.run(requests, 0.5).kernels
+    assert result.status is Status.TIMED_OUT
+    assert "no answer within 0.5 s" in result.findings[0].message
