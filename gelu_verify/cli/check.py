@@ -130,7 +130,18 @@ def command(
     for path in (json, markdown, save_cases):
         files.require_writable(path)
     if rewrite is not None:
-        _require_no_kernel_options(operator=operator, formula=formula, input=input, case=case)
+        _require_no_kernel_options(
+            operator=operator,
+            formula=formula,
+            sweep=None if sweep == "standard" else sweep,
+            seed=seed,
+            input=input,
+            case=case,
+            ledger=ledger,
+            workers=workers,
+            scheduler=scheduler,
+            save_cases=save_cases,
+        )
         models = plan_models(names, rewrite, format.split(",") if format else (), contract, device)
         _verify_models(models, None if in_process else timeout, json, markdown)
     jobs = [
@@ -183,7 +194,8 @@ def _require_no_kernel_options(**given: object) -> None:
 
     for name, value in given.items():
         if value:
-            raise UsageError(f"{name}: got {value} and --rewrite, expected one. Drop --{name}.")
+            option = name.replace("_", "-")
+            raise UsageError(f"{option}: got {value} and --rewrite, expected one. Drop --{option}.")
 
 
 def _verify_models(

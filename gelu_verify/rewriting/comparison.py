@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,14 +86,17 @@ def bits(got: Evaluation, original: Evaluation) -> str:
 
 
 def _differing(got: dict[str, Tensor], original: dict[str, Tensor]) -> str:
-    differing = total = steps = 0
-    for name, right in original.items():
-        fmt = tensors.format_of(right.dtype)
-        apart = tensors.ordinals(got[name], fmt) - tensors.ordinals(right, fmt)
-        differing += int((apart != 0).sum())
-        total += apart.numel()
-        steps = max(steps, int(apart.abs().max()) if apart.numel() else 0)
-    return f"{differing:,} of {total:,} elements differ, by at most {steps:,} steps"
+    steps = torch.cat([_steps(got[name], right) for name, right in original.items()])
+    apart = steps[steps != 0]
+    text = f"{apart.numel():,} of {steps.numel():,} elements have other bits"
+    if not apart.numel():
+        return text
+    return f"{text}, half of these by at most {int(apart.median()):,} steps"
+
+
+def _steps(got: Tensor, right: Tensor) -> Tensor:
+    fmt = tensors.format_of(right.dtype)
+    return (tensors.ordinals(got, fmt) - tensors.ordinals(right, fmt)).abs().flatten().cpu()
 
 
 def errors(got: Evaluation, original: Evaluation, right: Evaluation) -> str:
@@ -103,9 +107,14 @@ def errors(got: Evaluation, original: Evaluation, right: Evaluation) -> str:
         if not exact:
             continue
         found = {
-            which: max((distance(part[name], exact[name]), name) for name in exact)
+            which: max((_or_infinite(distance(part[name], exact[name])), name) for name in exact)
             for which, part in (("rewritten", got.all), ("original", original.all))
         }
         shown = ", ".join(f"{w} {figure(off)} ({name})" for w, (off, name) in found.items())
         texts.append(f"{title} off by at most, of their norm: {shown}")
     return "; ".join(texts)
+
+
+def _or_infinite(off: float) -> float:
+    """Return a distance that NaN does not drop out of a maximum by."""
+    return math.inf if math.isnan(off) else off

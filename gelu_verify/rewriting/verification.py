@@ -107,7 +107,7 @@ class _Run:
         unlike = right.unlike(sites)
         found = [self._finding("wiring", FindingStatus.FAILED, text) for text in unlike]
         if not unlike:
-            text = f"in float64 the rewritten graph is the original ({len(sites)} sites exact)"
+            text = f"in float64 the rewritten graph is the original ({_sites(len(sites))} exact)"
             found = [self._finding("wiring", FindingStatus.PASSED, text)]
         noted = {
             "original": comparison.bits(got, original),
@@ -151,7 +151,7 @@ class _Run:
             text = "no evidence: none of the elements could tell a fault. Give other inputs"
             return self._finding(check, FindingStatus.FAILED, text)
         text = (
-            f"{prefix}{found.elements:,} elements of {found.cases} sites within their bound; "
+            f"{prefix}{found.elements:,} elements of {_sites(found.cases)} within their bound; "
             f"at most {figure(found.max_ratio)} of it"
         )
         return self._finding(check, FindingStatus.PASSED, text)
@@ -179,3 +179,7 @@ class _Run:
             seconds=time.perf_counter() - self.started,
             **figures,
         )
+
+
+def _sites(count: int) -> str:
+    return "1 site" if count == 1 else f"{count} sites"

@@ -81,7 +81,7 @@ def test_triton_kernels_hold_in_a_model(dtype):
 
 def test_other_bits_than_the_originals_are_counted():
     same = checked(two_layers(), Eager)
-    assert "results: 0 of 30 elements differ" in messages(same, "original")[0]
+    assert "results: 0 of 30 elements have other bits" in messages(same, "original")[0]
     other = checked(two_layers().to(DEVICE), x=example().to(DEVICE))
     assert "results: 0 of 30" not in messages(other, "original")[0]
 
@@ -137,6 +137,7 @@ def test_wrong_result_breaks_the_bound_of_its_site(operators):
     assert results.exit_status == 1
     assert "bound" in failed(results)
     assert "wiring" not in failed(results)
+    assert ("rewritten inf" in messages(results, "truth")[0]) == (operators is GivesNan)
     site = "2 → 3" if operators is GivesNan else "0 → 1"
     broken = [f for f in results.kernels[0].failures if f.check == "bound"]
     assert broken[0].input.startswith(f"site {site}")
@@ -272,8 +273,9 @@ def test_command_line_fails_for_a_wrong_operator_and_says_how_to_see_it(
     )
     assert done.status == 2
     assert "rewrite: got json, expected a module with one of linear_gelu" in done.err
-    words = ("check", f"{path}:make_model", "--rewrite", path, "--operator", "gelu")
-    assert "Drop --operator" in here(capsys, monkeypatch, *words).err
+    for option, value in (("--operator", "gelu"), ("--sweep", "quick"), ("--save-cases", "cases")):
+        words = ("check", f"{path}:make_model", "--rewrite", path, option, value)
+        assert f"Drop {option}." in here(capsys, monkeypatch, *words).err
 
 
 def test_operator_that_ends_its_process_is_a_crash(tmp_path, capsys, monkeypatch):
