@@ -11,8 +11,10 @@ import torch
 
 pytest.importorskip("triton", reason="Triton is not installed")
 
-from gelu_verify.errors import UnavailableError
-from reference_kernels.triton_fused import compiled, warmup
+from triton.backends.compiler import GPUTarget
+
+from gelu_verify.errors import UnavailableError, UsageError
+from reference_kernels.triton_fused import compiled, launch, warmup
 from tests.cli.command import here
 
 #: One of sizes that are multiples of 16 and one of odd sizes: other specialisations.
@@ -93,6 +95,15 @@ def test_command_lists_what_is_compiled_and_where_it_is_gone(warm, capsys, monke
 def test_nothing_compiled_is_said(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     assert "nothing is compiled" in here(capsys, monkeypatch, "list", "--compiled").out
+
+
+def test_unknown_operator_or_size_is_refused(monkeypatch):
+    monkeypatch.setattr(launch, "INTERPRETED", False)
+    with pytest.raises(UsageError, match="got relu in bf16, expected one of linear_gelu"):
+        warmup({"relu": ["m=1"]}, target=GPUTarget("cuda", 90, 32))
+    with pytest.raises(UsageError):
+        warmup({"bias_gelu": ["m=1,k=16"]}, target=GPUTarget("cuda", 90, 32))
+    assert not compiled.is_ahead()
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="kernels are compiled here")

@@ -246,7 +246,8 @@ def linear_gelu(x, weight, bias, formula):
 def test_command_line_verifies_a_model(where, tmp_path, capsys, monkeypatch):
     path, out = tmp_path / "models.py", tmp_path / "results.json"
     path.write_text(MODEL)
-    words = ("check", f"{path}:make_model", "--rewrite", "reference_kernels.triton_fused")
+    operators = "reference_kernels.triton_fused"
+    words = ("check", f"{path}:make_model", "--rewrite", operators, "--device", DEVICE)
     done = here(capsys, monkeypatch, *words, *where)
     assert done.status == 0, done
     assert "✓ wiring: in float64 the rewritten graph is the original" in done.out
