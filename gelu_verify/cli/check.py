@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -14,6 +14,7 @@ from gelu_verify.cli import options
 if TYPE_CHECKING:
     from gelu_verify.campaign.run import Plan
     from gelu_verify.job import Job
+    from gelu_verify.rewriting.run import Request
 
 
 def command(
@@ -83,6 +84,15 @@ def command(
             help="Dask scheduler whose workers run an exhaustive sweep (tcp://host:8786).",
         ),
     ] = None,
+    rewrite: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE",
+            help="KERNEL is a function that returns a model and its example inputs: replace "
+            "Linear, bias or LayerNorm before a GELU by the fused operators of this module "
+            "(reference_kernels.triton_fused, or a .py file) and verify the model.",
+        ),
+    ] = None,
     save_cases: Annotated[
         Path | None,
         typer.Option(
@@ -107,6 +117,7 @@ def command(
     from gelu_verify.kernels.isolation import Limits
     from gelu_verify.kernels.registry import registered
     from gelu_verify.report import files
+    from gelu_verify.rewriting.run import plan as plan_models
 
     if all_registered and kernels:
         raise UsageError(f"kernel: got {kernels[0]} and --all, expected one of them. Drop one.")
@@ -118,6 +129,21 @@ def command(
     limits = Limits.default(timeout)
     for path in (json, markdown, save_cases):
         files.require_writable(path)
+    if rewrite is not None:
+        _require_no_kernel_options(
+            operator=operator,
+            formula=formula,
+            sweep=None if sweep == "standard" else sweep,
+            seed=seed,
+            input=input,
+            case=case,
+            ledger=ledger,
+            workers=workers,
+            scheduler=scheduler,
+            save_cases=save_cases,
+        )
+        models = plan_models(names, rewrite, format.split(",") if format else (), contract, device)
+        _verify_models(models, None if in_process else timeout, json, markdown)
     jobs = [
         job
         for name in names
@@ -159,6 +185,39 @@ def command(
 
         added = stored.append(save_cases, stored.of(results))
         typer.echo(f"{added} new cases in {save_cases}", err=True)
+    raise typer.Exit(results.exit_status)
+
+
+def _require_no_kernel_options(**given: object) -> None:
+    """Raise for an option that means nothing where a model is verified."""
+    from gelu_verify.errors import UsageError
+
+    for name, value in given.items():
+        if value:
+            option = name.replace("_", "-")
+            raise UsageError(f"{option}: got {value} and --rewrite, expected one. Drop --{option}.")
+
+
+def _verify_models(
+    models: list[Request], seconds: float | None, json: Path | None, markdown: Path | None
+) -> NoReturn:
+    """Verify rewritten models instead of kernels, and exit; seconds: None for in this process."""
+    from gelu_verify.records import Results
+    from gelu_verify.report import files
+    from gelu_verify.rewriting import isolated, run
+
+    if seconds is None:
+        with contextlib.redirect_stdout(sys.stderr):
+            done = [run.run_here(model) for model in models]
+        kernels = tuple(result for results in done for result in results.kernels)
+        results = Results(environment=done[0].environment, kernels=kernels)
+    else:
+        results = isolated.run(models, seconds)
+    files.write(results, json, markdown)
+    if files.STDOUT not in (str(json), str(markdown)):
+        from gelu_verify.report import terminal
+
+        terminal.show(terminal.console(), results)
     raise typer.Exit(results.exit_status)
 
 

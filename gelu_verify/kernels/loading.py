@@ -30,10 +30,15 @@ def load(spec: KernelSpec, arguments: tuple[str, ...]) -> Function:
         function = shared_library.load(spec.target, arguments)
     else:
         with activity.of_kernel():
-            module = _module(spec, source)
-        function = _attribute(module, source, attribute)
+            found = _module(spec, source)
+        function = _attribute(found, source, attribute)
     require_signature(function, spec.target, arguments)
     return function
+
+
+def module(source: str) -> ModuleType:
+    """Return the module of a name, or of a path to a ``.py`` file."""
+    return _module(KernelSpec(name=source, target=source), source)
 
 
 def _torch_operator(target: str) -> Function:

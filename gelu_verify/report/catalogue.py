@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -37,3 +41,20 @@ def show(console: Console, kernels: list[KernelSpec]) -> None:
     console.print(f"Operators: {operators}")
     console.print(f"Formulas:  {', '.join(FORMULAS)} (torch's approximate='none' is erf)")
     console.print(f"Formats:   {', '.join(FORMATS)}")
+
+
+def show_compiled(console: Console, artefacts: Sequence[Any], index: Path) -> None:
+    """Print what is compiled, of the records of ``reference_kernels.triton_fused.compiled``."""
+    if not artefacts:
+        console.print(f"nothing is compiled: {index} has no entry", soft_wrap=True)
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in ("kernel", "target", "format", "compiled", "for", "hash"):
+        table.add_column(column, no_wrap=column != "for")
+    for part in artefacts:
+        when = "ahead" if part.ahead else "first met"
+        stored = when if part.is_stored else f"{when}, gone"
+        cells = (part.kernel, part.target, part.format, stored, part.purpose, part.hash[:12])
+        table.add_row(*(escape(cell) for cell in cells))
+    console.print(table)
+    console.print(f"{len(artefacts)} kernels; the index is {index}", soft_wrap=True)

@@ -11,6 +11,7 @@ from .conv_relu_pool import conv_relu_pool
 from .layernorm_gelu import layernorm_gelu
 from .linear_gelu import linear_gelu
 from .rowwise import bias_gelu, geglu
+from .warmup import warmup
 
 linear_gelu_tanh = partial(linear_gelu, formula="tanh")
 linear_gelu_sigmoid = partial(linear_gelu, formula="sigmoid")
@@ -36,4 +37,5 @@ __all__ = [
     "linear_gelu",
     "linear_gelu_sigmoid",
     "linear_gelu_tanh",
+    "warmup",
 ]

@@ -11,6 +11,8 @@ from torch import Tensor
 
 from reference_kernels.triton_pointwise import kernels as pointwise
 
+from . import compiled
+
 FORMULAS = ("erf", "tanh", "sigmoid")
 _DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 #: Whether kernels run in Triton's interpreter, fixed when they were defined.
@@ -33,6 +35,8 @@ def require(formula: str, **arguments: Tensor) -> None:
                 f"{name}: got {tensor.dtype} on {tensor.device}, expected {first}'s "
                 f"{leader.dtype} on {leader.device}. Convert one of them."
             )
+    if leader.device.type == "meta" and not compiled.is_ahead():
+        raise ValueError(f"{first}: got device meta, expected a GPU. Give it memory there.")
     if leader.device.type == "cpu" and not INTERPRETED:
         raise ValueError(
             f"{first}: got device cpu, expected a GPU. Move it there, or set TRITON_INTERPRET=1 "
@@ -79,8 +83,14 @@ def run(kernel: Any, grid: Any, *arguments: Any, **options: Any) -> None:
     """Launch on the device of the first tensor; grid: sizes, or their function of the tile.
 
     Fusion is off: `triton_pointwise/math.py` says why. What `tl.fma` and `tl.dot` fuse stays so.
+    While a warmup runs, the kernel is compiled and not launched.
     """
+    options["enable_fp_fusion"] = False
+    if compiled.is_ahead():
+        compiled.note(kernel.warmup(*arguments, grid=grid, **options), arguments, options)
+        return
     leader = next(part for part in arguments if isinstance(part, Tensor))
     device = torch.cuda.device(leader.device) if leader.is_cuda else contextlib.nullcontext()
     with device:
-        kernel[grid](*arguments, enable_fp_fusion=False, **options)
+        built = kernel[grid](*arguments, **options)
+    compiled.note(built, arguments, options)

@@ -26,22 +26,25 @@ def linear_gelu(x: Tensor, weight: Tensor, bias: Tensor, formula: str = "erf") -
     """
     launch.require(formula, x=x, weight=weight, bias=bias)
     launch.require_shape("weight", weight, (*bias.shape, *x.shape[-1:]))
-    return _LinearGelu.apply(x, weight, bias, formula)
+    # Under no_grad parameters still want a gradient, but none will be asked for.
+    save = torch.is_grad_enabled() and any(part.requires_grad for part in (x, weight, bias))
+    return _LinearGelu.apply(x, weight, bias, formula, save)
 
 
 class _LinearGelu(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, formula: str) -> Tensor:
-        needed = any(ctx.needs_input_grad)
-        out, pre = matmul(launch.rows(x), weight.t(), bias, formula, save_pre=needed)
-        if needed:
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, formula: str, save: bool
+    ) -> Tensor:
+        out, pre = matmul(launch.rows(x), weight.t(), bias, formula, save_pre=save)
+        if save:
             ctx.save_for_backward(x, weight, pre)
         ctx.formula = formula
         return out.reshape(*x.shape[:-1], weight.shape[0])
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor, None]:
+    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor, None, None]:
         x, weight, pre = ctx.saved_tensors
         g, sums = bias_gelu_backward(launch.rows(dy), pre, None, ctx.formula)
         dx = dweight = None
@@ -49,4 +52,4 @@ class _LinearGelu(torch.autograd.Function):
             dx = matmul(g, weight)[0].reshape(x.shape)
         if ctx.needs_input_grad[1]:
             dweight, _ = matmul(g.t(), launch.rows(x))
-        return dx, dweight, sums.to(x.dtype), None
+        return dx, dweight, sums.to(x.dtype), None, None

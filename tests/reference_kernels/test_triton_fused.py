@@ -3,6 +3,7 @@
 Without a GPU they run in Triton's CPU interpreter, and are compiled for sm_90 in a subprocess.
 """
 
+import importlib
 import json
 import math
 import os
@@ -164,6 +165,25 @@ def test_row_does_not_depend_on_its_batch():
     whole = tf.linear_gelu(x, weight, bias)
     for rows in (1, 17):
         assert torch.equal(tf.linear_gelu(x[-rows:], weight, bias), whole[-rows:])
+
+
+@pytest.mark.parametrize("grad", [True, False])
+def test_pre_activation_is_saved_only_where_a_gradient_may_be_asked_for(grad, monkeypatch):
+    module = importlib.import_module("reference_kernels.triton_fused.linear_gelu")
+    saved = []
+    whole = module.matmul
+
+    def watched(*arguments, **options):
+        saved.append(options.get("save_pre", False))
+        return whole(*arguments, **options)
+
+    monkeypatch.setattr(module, "matmul", watched)
+    parts = inputs(((4, 5), (3, 5), (3,)), torch.float32)
+    parts[1].requires_grad_()
+    with torch.set_grad_enabled(grad):
+        actual = tf.linear_gelu(*parts)
+    assert saved == [grad]
+    assert actual.requires_grad == grad
 
 
 @pytest.mark.parametrize("shape", [(0, 5, 3), (4, 0, 3), (4, 5, 0)])
