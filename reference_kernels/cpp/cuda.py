@@ -11,8 +11,6 @@ from torch.utils import cpp_extension
 
 from gelu_verify.errors import UnavailableError
 
-from . import build, cpu
-
 if torch.version.cuda is None:
     raise UnavailableError(
         f"CUDA kernels: got torch {torch.__version__} without CUDA, expected one with it. "
@@ -23,6 +21,9 @@ if cpp_extension.CUDA_HOME is None:
         "CUDA kernels: got no nvcc, expected the CUDA toolkit. Install it, or name its folder in "
         "CUDA_HOME."
     )
+# Here, so that nothing is built for a torch without CUDA.
+from . import build, cpu
+
 build.load("cuda.cu")
 
 linear_gelu = cpu.linear_gelu

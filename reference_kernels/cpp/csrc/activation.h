@@ -41,8 +41,8 @@ inline double power_of_two(double shifted) {
   return power;
 }
 
-// exp(r) for |r| <= ln(2)/2: Taylor's series, what is dropped is below 2^-57.
-inline double exp_near_zero(double r) {
+// exp(r + low) - 1 for |r| <= ln(2)/2 and a small low: Taylor's series, cut below 2^-57.
+inline double exp_less_one(double r, double low) {
   double sum = 1.0 / 6227020800.0;
   sum = sum * r + 1.0 / 479001600.0;
   sum = sum * r + 1.0 / 39916800.0;
@@ -55,15 +55,20 @@ inline double exp_near_zero(double r) {
   sum = sum * r + 1.0 / 24.0;
   sum = sum * r + 1.0 / 6.0;
   sum = sum * r + 0.5;
-  return 1.0 + (r + r * r * sum);
+  return r + (r * r * sum + low);
 }
 
-// value*factor*exp(-a^2/2), 0 <= a <= LIMIT, |value| < 2^6.
+// A number as the sum of a double and of what rounding to it has lost.
+struct Split {
+  double value, rest;
+};
+
+// (x.value + x.rest)*factor*exp(-a^2/2), 0 <= a <= LIMIT, |x.value| < 2^6.
 //
 // The square is cut in two (the upper half exact), as exp multiplies the relative error of its
 // argument by a^2/2. 2^n is applied in three parts, the factor between them: no part overflows or
 // underflows before the product does, and a subnormal product is rounded at the end.
-inline double times_gauss(double value, double factor, double a) {
+inline double times_gauss(Split x, double factor, double a) {
   std::uint64_t bits;
   std::memcpy(&bits, &a, sizeof bits);
   bits &= ~((std::uint64_t(1) << 27) - 1);
@@ -74,11 +79,17 @@ inline double times_gauss(double value, double factor, double a) {
 
   const double n = (high * -0x1.71547652b82fep0 + ROUND) - ROUND;  // -high/ln 2
   // ln 2 as Cody and Waite split it (fdlibm): n times the upper part is exact.
-  const double r = ((-high - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10) - low;
+  const double coarse = -high - n * 6.93147180369123816490e-01;
+  const double fine = n * 1.90821492927058770002e-10 + low;
+  const double r = coarse - fine;
+  // x + x*(e - 1) rounds half as much as x*e, and takes up what is left of x.
+  const double change = exp_less_one(r, (coarse - r) - fine);
+  const double scaled = x.value + (x.value * change + (x.rest + x.rest * change));
+
   const double third = n * (1.0 / 3.0) + ROUND;
   const double rest = (n - 2.0 * (third - ROUND)) + ROUND;
   const double part = power_of_two(third);
-  return value * exp_near_zero(r) * part * factor * part * power_of_two(rest);
+  return scaled * part * factor * part * power_of_two(rest);
 }
 
 // The terms of a polynomial from `first` on, by Horner's rule: a recursion, as GCC does not unroll
@@ -94,9 +105,11 @@ inline double polynomial(const double (&table)[terms], double t) {
 
 // 1/2 + s*P(t), P the polynomial of the table (coefficients.h).
 template <int terms>
-inline double beyond_half(const double (&table)[terms], double a) {
+inline Split beyond_half(const double (&table)[terms], double a) {
   const double s = 2.0 * (a / (a + CENTRE));
-  return 0.5 + s * polynomial<0>(table, s - 1.0);
+  const double beyond = s * polynomial<0>(table, s - 1.0);
+  const double value = 0.5 + beyond;
+  return {value, (0.5 - value) + beyond};
 }
 
 // |x|, not above LIMIT; NaN stays NaN.
@@ -107,16 +120,23 @@ inline double magnitude(double x) {
 
 inline double gelu(double x) {
   const double a = magnitude(x);
-  const double tail = times_gauss(beyond_half(TAIL, a) / (1.0 + GROWTH * a), a, a);
+  const Split scaled = beyond_half(TAIL, a);
+  const double divisor = 1.0 + GROWTH * a;
+  const double tail = times_gauss({scaled.value / divisor, scaled.rest / divisor}, a, a);
   return x < 0.0 ? -tail : x - tail;
 }
 
 // dy*GELU'(x)
 inline double gelu_gradient(double dy, double x) {
   const double a = magnitude(x);
-  const double distance = ((ZERO_HIGH - a) + ZERO_LOW) / ZERO_HIGH;
-  const double value = beyond_half(SLOPE, a) * distance;
-  const double slope = times_gauss(value, x < 0.0 ? dy : 1.0, a);
+  // ZERO - a in full, by Knuth's sum: next to the zero its lower part counts.
+  const double distance = ZERO_HIGH - a;
+  const double back = distance - ZERO_HIGH;
+  const double lost = (ZERO_HIGH - (distance - back)) - (a + back) + ZERO_LOW;
+  const Split scaled = beyond_half(SLOPE, a);
+  const Split product = {scaled.value * distance, scaled.rest * distance + scaled.value * lost};
+  const double slope = times_gauss({product.value / ZERO_HIGH, product.rest / ZERO_HIGH},
+                                   x < 0.0 ? dy : 1.0, a);
   return x < 0.0 ? slope : dy * (1.0 - slope);
 }
 
