@@ -25,5 +25,4 @@ if cpp_extension.CUDA_HOME is None:
 from . import build, cpu
 
 build.load("cuda.cu")
-
 linear_gelu = cpu.linear_gelu

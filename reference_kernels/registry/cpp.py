@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from gelu_verify.kernels.spec import KernelSpec
 
+_PACKAGE = "reference_kernels.cpp"
 
-def _cpp(name: str, target: str, operator: str, summary: str, **claims: object) -> KernelSpec:
+
+def _cpp(name: str, function: str, operator: str, summary: str, **claims: object) -> KernelSpec:
     return KernelSpec.model_validate(
         {
             "name": name,
-            "target": f"reference_kernels.cpp.{target}",
+            "target": f"torch.ops.gelu_verify_kernels.{function}",
+            "imports": f"{_PACKAGE}.cpu",
             "operator": operator,
             "devices": ("cpu",),
             "summary": summary,
@@ -23,7 +26,7 @@ _ALL_FORMATS = ("fp64", "fp32", "bf16", "fp16")
 KERNELS: tuple[KernelSpec, ...] = (
     _cpp(
         "cpp-erf",
-        "cpu:gelu_erf",
+        "gelu_erf",
         "gelu",
         "in float64, rounded once",
         formats=_ALL_FORMATS,
@@ -31,7 +34,7 @@ KERNELS: tuple[KernelSpec, ...] = (
     ),
     _cpp(
         "cpp-erf-backward",
-        "cpu:gelu_erf_backward",
+        "gelu_erf_backward",
         "gelu_backward",
         "dy·GELU'(x) in float64, rounded once",
         formats=_ALL_FORMATS,
@@ -39,15 +42,16 @@ KERNELS: tuple[KernelSpec, ...] = (
     ),
     _cpp(
         "cpp-linear-gelu",
-        "cpu:linear_gelu",
+        "linear_gelu",
         "linear_gelu",
         "tiles of fp32 sums, finished in the cache",
     ),
     _cpp(
         "cuda-linear-gelu",
-        "cuda:linear_gelu",
+        "linear_gelu",
         "linear_gelu",
         "GEMM into a workspace, then bias and erfcf",
+        imports=f"{_PACKAGE}.cuda",
         devices=("cuda",),
     ),
 )

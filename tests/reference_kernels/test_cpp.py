@@ -12,10 +12,12 @@ import pytest
 import torch
 from torch.nn import functional
 
+import gelu_verify
 from gelu_verify import formats
 from gelu_verify.errors import UnavailableError
 from gelu_verify.formats import tensors
 from gelu_verify.kernels import activity
+from gelu_verify.records import Status
 from gelu_verify.reference import oracle
 from reference_kernels.cpp import build, derive_coefficients
 
@@ -256,6 +258,14 @@ def test_linear_gelu_on_cuda_agrees_with_float64(ops, name):
         assert bool((error <= 0.51 * torch.finfo(dtype).eps * right.abs() + 2.0**-15).all())
     found = torch.library.opcheck(linear_gelu.default, arguments)
     assert set(found.values()) == {"SUCCESS"}
+
+
+@pytest.mark.parametrize("name", ["cpp-erf", "torch.ops.gelu_verify_kernels.gelu_erf"])
+def test_check_finds_an_operator_by_either_name(ops, name):
+    # In a child process, which has not imported it: the registry says what registers it.
+    results = gelu_verify.check(name, format="bf16", sweep="quick")
+    assert [kernel.status for kernel in results.kernels] == [Status.PASSED] * 2
+    assert {kernel.contract for kernel in results.kernels} == {"tail_accurate"}
 
 
 def test_header_holds_the_coefficients_of_mpmath():
