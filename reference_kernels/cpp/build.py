@@ -100,14 +100,16 @@ def _build(source: str, library: Path) -> None:
 
 
 def _require_tools() -> None:
-    """Raise unless a C++ compiler and ninja can be run."""
+    """Raise unless a C++ compiler and ninja can be run; ninja may come on PATH by this.
+
+    The package of ninja puts it beside python, which need not be on PATH.
+    """
     if shutil.which(compiler()) is None:
         raise UnavailableError(
             f"C++ kernels: got no C++ compiler ({compiler()}), expected one on PATH. "
             "Install g++, or name another in CXX."
         )
     if shutil.which("ninja") is None:
-        # The package puts it beside python, which need not be on PATH.
         beside = Path(sys.executable).parent
         if not (beside / "ninja").exists():
             raise UnavailableError(

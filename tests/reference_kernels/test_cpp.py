@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -283,6 +284,19 @@ def test_no_compiler_is_one_clear_line(tmp_path):
     )
     last = run.stderr.strip().splitlines()[-1]
     assert "UnavailableError: C++ kernels: got no C++ compiler (c++)" in last
+
+
+def test_no_ninja_is_one_clear_line_and_one_beside_python_is_found(tmp_path, monkeypatch):
+    (tmp_path / "compiler").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CXX", "compiler")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
+    with pytest.raises(UnavailableError, match=r"got no ninja.*gelu_verify\[cpp\]"):
+        build._require_tools()
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "ninja").touch(mode=0o755)
+    build._require_tools()
+    assert shutil.which("ninja") == str(tmp_path / "bin" / "ninja")
 
 
 class Builder:
