@@ -58,16 +58,30 @@ def _folder(source: str) -> Path:
     for path in (_SOURCES / source, *sorted(_SOURCES.glob("*.h"))):
         state.update(path.read_bytes())
     versions = (torch.__version__, sys.version, platform.machine(), compiler())
-    state.update(repr((_CFLAGS, _LDFLAGS, versions)).encode())
+    target = _gpu_target() if source.endswith(".cu") else ()
+    state.update(repr((_CFLAGS, _LDFLAGS, versions, target)).encode())
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return root / "gelu_verify" / "cpp" / f"{Path(source).stem}-{state.hexdigest()[:16]}"
+
+
+def _gpu_target() -> tuple[object, ...]:
+    """Return the architectures that torch's builder compiles for: those asked for, or this one."""
+    here = torch.cuda.get_device_capability() if torch.cuda.is_available() else None
+    return (os.environ.get("TORCH_CUDA_ARCH_LIST"), here)
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder, made if need be, against other processes."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "in_use").open("w") as file:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / "in_use").open("w")
+    except OSError as error:
+        raise UnavailableError(
+            f"C++ kernels: got no cache folder ({error}), expected one that can be written. "
+            "Name another in XDG_CACHE_HOME."
+        ) from None
+    with file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

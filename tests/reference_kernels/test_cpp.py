@@ -360,6 +360,13 @@ def test_a_library_is_built_again_when_a_flag_changes(builder, monkeypatch):
     assert builder.calls == 2
 
 
+def test_no_folder_to_write_to_is_one_clear_line(builder, monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(UnavailableError, match="got no cache folder"):
+        build.load("cpu.cpp")
+
+
 def test_a_failing_compiler_is_one_line(builder, monkeypatch):
     from torch.utils import cpp_extension
 
