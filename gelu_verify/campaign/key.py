@@ -12,6 +12,7 @@ from pathlib import Path
 import gelu_verify
 from gelu_verify.exhaustive.names import engine_name
 from gelu_verify.job import Job
+from gelu_verify.kernels.spec import KernelSpec
 from gelu_verify.reference.certificate.source import source_hash
 
 
@@ -23,7 +24,7 @@ def of(job: Job, sweep: str) -> dict[str, str]:
     return {
         "gelu_verify": gelu_verify.__version__,
         "kernel": job.spec.target,
-        "kernel source": _kernel_hash(job.spec.target),
+        "kernel source": _kernel_hash(job.spec),
         "function": f"{job.operator}:{job.via or 'direct'}:{job.formula}",
         "contract": hashlib.sha256(job.contract.model_dump_json().encode()).hexdigest()[:16],
         "device": _device_name(job.device),
@@ -34,16 +35,21 @@ def of(job: Job, sweep: str) -> dict[str, str]:
     }
 
 
-def _kernel_hash(target: str) -> str:
-    """Return the hash of the folder or file a kernel is written in; "" for a torch operator."""
-    source = target.rpartition(":")[0]
-    if target.startswith("torch.ops."):
+def _kernel_hash(spec: KernelSpec) -> str:
+    """Return the hash of the folder or file a kernel is written in, with what is in ``csrc`` there.
+
+    "" for a torch operator that some other library registers.
+    """
+    source = spec.imports or spec.target.rpartition(":")[0]
+    if not source:
         return ""
     if Path(source).is_file():  # Python, or a library
         files = [Path(source)]
     else:
         origin = _origin(source) or Path(source)
-        files = sorted(origin.parent.glob("*.py")) if origin.name == "__init__.py" else [origin]
+        compiled = sorted((origin.parent / "csrc").glob("*"))
+        whole = compiled or origin.name == "__init__.py"
+        files = [*sorted(origin.parent.glob("*.py")), *compiled] if whole else [origin]
     state = hashlib.sha256()
     for file in files:
         state.update(file.read_bytes() if file.is_file() else b"")

@@ -26,3 +26,17 @@ def of_kernel() -> Iterator[None]:
         yield
     finally:
         _depth -= 1
+
+
+@contextmanager
+def of_harness() -> Iterator[None]:
+    """Mark the time inside as our own, also where a kernel is being called or imported.
+
+    For work that comes before a kernel can run at all, as building it.
+    """
+    global _depth
+    known, _depth = _depth, 0
+    try:
+        yield
+    finally:
+        _depth = known

@@ -25,6 +25,9 @@ def load(spec: KernelSpec, arguments: tuple[str, ...]) -> Function:
     """Return the callable a spec names; it must accept the operator's arguments by position."""
     source, _, attribute = spec.target.rpartition(":")
     if spec.target.startswith("torch.ops."):
+        if spec.imports:
+            with activity.of_kernel():
+                _module(spec, spec.imports)
         function = _torch_operator(spec.target)
     elif shared_library.is_library(source):
         function = shared_library.load(spec.target, arguments)

@@ -98,6 +98,7 @@ class KernelSpec(BaseModel):
 
     name: str
     target: str
+    imports: str = Field("", description="module that registers a torch operator, imported first")
     operator: str = "gelu"
     formula: str = "erf"
     formats: tuple[str, ...] = ("fp32", "bf16", "fp16")

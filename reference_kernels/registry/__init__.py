@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from gelu_verify.kernels.spec import KernelSpec
-from reference_kernels.registry import fused, pointwise
+from reference_kernels.registry import cpp, fused, pointwise
 
-KERNELS: tuple[KernelSpec, ...] = (*pointwise.KERNELS, *fused.KERNELS)
+KERNELS: tuple[KernelSpec, ...] = (*pointwise.KERNELS, *fused.KERNELS, *cpp.KERNELS)

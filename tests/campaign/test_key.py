@@ -4,6 +4,7 @@ import importlib
 from pathlib import Path
 
 from gelu_verify.campaign import key
+from gelu_verify.kernels.spec import KernelSpec
 from tests.campaign import campaigns
 
 
@@ -29,6 +30,19 @@ def test_source_is_found_when_packages_have_no_init_file(tmp_path, monkeypatch):
     (folder / "k.py").write_text("k = 1")
     monkeypatch.syspath_prepend(tmp_path)
     assert key._origin("outer_xyz.inner.k") == folder / "k.py"
+
+
+def test_kernel_in_another_language_is_known_by_its_sources(tmp_path, monkeypatch):
+    (tmp_path / "loader_xyz" / "csrc").mkdir(parents=True)
+    (tmp_path / "loader_xyz" / "k.py").write_text("k = 1")
+    source = tmp_path / "loader_xyz" / "csrc" / "k.cpp"
+    source.write_text("one")
+    monkeypatch.syspath_prepend(tmp_path)
+    spec = KernelSpec(name="k", target="torch.ops.n.k", imports="loader_xyz.k")
+    before = key._kernel_hash(spec)
+    source.write_text("two")
+    assert before != key._kernel_hash(spec) != ""
+    assert key._kernel_hash(KernelSpec(name="k", target="torch.ops.n.k")) == ""
 
 
 def test_device_that_is_absent_has_a_name_of_its_own():

@@ -1,0 +1,61 @@
+// Written by reference_kernels/cpp/derive_coefficients.py; with s = 2a/(a + CENTRE),
+// t = s - 1:  exp(a^2/2)*Phi(-a)*(1 + GROWTH*a) = 1/2 + s*TAIL(t)
+//             exp(a^2/2)*GELU'(-a)/(1 - a/ZERO) = 1/2 + s*SLOPE(t)
+#pragma once
+constexpr double CENTRE = 4.0;
+constexpr double GROWTH = 0.75;
+constexpr double ZERO_HIGH = 0x1.80ead197f00b4p-1;
+constexpr double ZERO_LOW = -0x1.13e74c58cada8p-56;
+constexpr double TAIL[] = {
+    -0x1.f52d11cdac8c9p-4,
+    0x1.d9d9ec1e5a37ep-8,
+    0x1.1982d50b34c1cp-5,
+    -0x1.f94b5d6019505p-6,
+    0x1.d823a33f2df40p-7,
+    -0x1.93a2bd086efe4p-9,
+    -0x1.1df20194fc5e9p-11,
+    0x1.015d4799ffdedp-11,
+    -0x1.14f0390ecb178p-16,
+    -0x1.1395c6a9c98f3p-14,
+    0x1.d432fdb57d5b9p-18,
+    0x1.5386db74e55e8p-17,
+    -0x1.0577b7ed8fba4p-20,
+    -0x1.e5237e48e4e33p-20,
+    0x1.97fbb8de8ac38p-27,
+    0x1.6f9c5b6d4bf17p-22,
+    0x1.af3cf3ede9c59p-25,
+    -0x1.05ba8922ec0a2p-24,
+    -0x1.84009ebbfcea9p-26,
+    0x1.2d0c8155de71fp-27,
+    0x1.bf6ed825fd369p-28,
+    -0x1.b4c5fe1490053p-31,
+    -0x1.58fcfbc8ee0dap-30,
+    0x1.8ed0c4b53d3e9p-36,
+    0x1.10264d15b80e2p-33,
+};
+constexpr double SLOPE[] = {
+    -0x1.38590002a6886p-3,
+    0x1.326592609e388p-4,
+    -0x1.e0d800e1b248ep-6,
+    0x1.0ddcbc490fdecp-7,
+    -0x1.1daf505e1f40cp-10,
+    -0x1.0af72281abe67p-12,
+    0x1.222a046635baep-13,
+    0x1.5defbf3a3ea16p-20,
+    -0x1.e49f08e452cc5p-17,
+    0x1.dac34b60a2a96p-21,
+    0x1.dccbf637995e1p-20,
+    -0x1.d6e79c7842a7dp-24,
+    -0x1.17933e6732b86p-22,
+    -0x1.48592625df14ep-29,
+    0x1.66c3712a367fcp-25,
+    0x1.9bcf4b236491fp-28,
+    -0x1.bd0af7f105cb0p-28,
+    -0x1.3996644b6aed9p-29,
+    0x1.c47ccb437f837p-31,
+    0x1.4821008a0da15p-31,
+    -0x1.1783c8f7bc458p-34,
+    -0x1.dd0b24a2cccc8p-34,
+    0x1.b7b135633ab1ap-41,
+    0x1.6d663c69a52e5p-37,
+};
