@@ -16,9 +16,8 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from reference_kernels.triton_pointwise import kernels
-from reference_kernels.triton_pointwise.launch import GPU_BLOCK
+from reference_kernels.triton_pointwise.launch import GPU_BLOCK, GPU_WARPS
 
-WARPS = 4
 PATHS = 2  # one for whole blocks, one with masks: an element goes through one of them
 
 def output(tool, *arguments):
@@ -38,18 +37,19 @@ found = {}
 for name in [name for name in vars(kernels) if name.endswith("_kernel")]:
     for storage in ("fp32", "i16", "fp16"):
         kernel = getattr(kernels, name)
+        block = GPU_BLOCK[4 if storage == "fp32" else 2]
         pointers = [arg for arg in kernel.arg_names if arg.endswith("_ptr")]
         signature = dict.fromkeys(pointers, "*" + storage) | {"count": "i64", "BLOCK": "constexpr"}
         # as launched for whole tensors: addresses and count divisible by 16
         divisible = {(i,): [["tt.divisibility", 16]] for i in range(len(pointers) + 1)}
-        source = ASTSource(kernel, signature, constexprs={"BLOCK": GPU_BLOCK}, attrs=divisible)
-        options = {"num_warps": WARPS, "enable_fp_fusion": False}
+        source = ASTSource(kernel, signature, constexprs={"BLOCK": block}, attrs=divisible)
+        options = {"num_warps": GPU_WARPS, "enable_fp_fusion": False}
         built = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
         ptx = built.asm["ptx"]
         stack, lines = machine_code(built.asm["cubin"])
         found[f"{name} {storage}"] = {
             "stack_bytes": stack,
-            "instructions": len(lines) * WARPS * 32 / GPU_BLOCK / PATHS,
+            "instructions": len(lines) * GPU_WARPS * 32 / block / PATHS,
             "loads": [line for line in lines if "LDG" in line],
             "flushing": sorted(set(re.findall(r"[a-z0-9.]+\\.ftz[a-z0-9.]*", ptx))),
             "fp64": ".f64" in ptx,
