@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CODE := gelu_verify reference_kernels tests
 
-.PHONY: help venv verify test lint format schema bench release-check clean
+.PHONY: help venv verify verify-all test lint format schema bench release-check clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -21,9 +21,18 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-verify: venv ## Check every registered kernel this machine can run; results in reports/latest
-	$(BIN)/gelu-verify check --all --json reports/latest/results.json --markdown reports/latest/summary.md
-	@echo "Written: reports/latest/results.json, reports/latest/summary.md"
+verify: venv ## Check the elementwise kernels fully and linear_gelu in short; results in reports/latest
+	@status=0; \
+	for operator in gelu gelu_backward; do \
+	  $(BIN)/gelu-verify check --all --operator $$operator \
+	    --json reports/latest/$$operator.json --markdown reports/latest/$$operator.md || status=1; \
+	done; \
+	$(BIN)/gelu-verify check --all --operator linear_gelu --format bf16 --sweep quick --timeout 120 \
+	  --json reports/latest/linear_gelu.json --markdown reports/latest/linear_gelu.md || status=1; \
+	echo "Written: reports/latest/*.json, reports/latest/*.md"; exit $$status
+
+verify-all: venv ## Check every registered kernel at the standard depth: about an hour on 2 cores
+	$(BIN)/gelu-verify check --all --timeout 600 --json reports/latest/results.json --markdown reports/latest/summary.md
 
 test: venv ## Run the test suite
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q

@@ -25,4 +25,7 @@ def _linear(x: Tensor, weight: Tensor, bias: Tensor, approximate: str) -> Tensor
     if x.numel() == 0 or weight.numel() == 0:
         raise ValueError("oneDNN: got an empty argument, expected at least one element in each.")
     with torch.no_grad():
-        return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "gelu", [], approximate)
+        # It reads a strided bias as if that were contiguous (the check `bound` showed it).
+        return torch.ops.mkldnn._linear_pointwise(
+            x, weight, bias.contiguous(), "gelu", [], approximate
+        )

@@ -56,7 +56,11 @@ def command(
         ),
     ] = None,
     all_registered: Annotated[
-        bool, typer.Option("--all", help="Check every registered kernel this machine can run.")
+        bool,
+        typer.Option(
+            "--all",
+            help="Check every registered kernel, or with --operator those of it, that can run here.",
+        ),
     ] = False,
     timeout: Annotated[
         float,
@@ -115,13 +119,12 @@ def command(
     from gelu_verify.errors import UsageError
     from gelu_verify.job import plan
     from gelu_verify.kernels.isolation import Limits
-    from gelu_verify.kernels.registry import registered
     from gelu_verify.report import files
     from gelu_verify.rewriting.run import plan as plan_models
 
     if all_registered and kernels:
         raise UsageError(f"kernel: got {kernels[0]} and --all, expected one of them. Drop one.")
-    names = list(registered()) if all_registered else kernels or []
+    names = _registered(operator) if all_registered else kernels or []
     if not names:
         raise UsageError("kernel: got none, expected at least one. Name one, or give --all.")
     if json is not None and json == markdown:
@@ -232,6 +235,15 @@ def _require_saving(jobs: list[Job], path: Path) -> None:
         )
     if path.exists():
         stored.read(path)
+
+
+def _registered(operator: str | None) -> list[str]:
+    """Return the registered kernels, or those of one operator."""
+    from gelu_verify.kernels.registry import registered
+    from gelu_verify.operators import require
+
+    wanted = None if operator is None else require(operator)
+    return [name for name, spec in registered().items() if wanted in (None, spec.operator)]
 
 
 def _plan(

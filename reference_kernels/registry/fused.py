@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gelu_verify.kernels.spec import KernelSpec
-from reference_kernels.registry.torch_issues import ONEDNN_ERF, VECTOR_ERF, issues
+from reference_kernels.registry.torch_issues import ONEDNN_ERF, SQUARE_OVERFLOWS, VECTOR_ERF, issues
 
 
 def _fused(
@@ -16,11 +16,12 @@ def _fused(
     devices: tuple[str, ...] = ("cpu", "cuda"),
     issue: tuple[str, str] | None = None,
     shown_by: tuple[str, ...] = ("bound",),
+    issue_formats: tuple[str, ...] = ("fp32",),
 ) -> KernelSpec:
     """Return the spec of a fused kernel.
 
-    issue: a known fault in fp32 on the CPU, shown_by: the checks that show it. Gradients that pass
-    through a matrix product drown it.
+    issue: a known fault on the CPU, in issue_formats; shown_by: the checks that show it. Gradients
+    that pass through a matrix product drown that of the vector erf.
     """
     return KernelSpec(
         name=name,
@@ -30,13 +31,14 @@ def _fused(
         formats=formats,
         contract="cancelling",
         devices=devices,
-        known_issues=issues(issue, operator, ("fp32",), shown_by, ("cpu",)) if issue else (),
+        known_issues=issues(issue, operator, issue_formats, shown_by, ("cpu",)) if issue else (),
         summary=summary,
         registered=True,
     )
 
 
 _LINEAR = "linear_gelu"
+_ALONE = ("bound", "batch", "large", "identity")
 #: Every torch.compile of an operator costs 10 to 60 s on a CPU: two stand here for all; the others
 #: are reference_kernels.torch_compiled:<operator>.
 KERNELS: tuple[KernelSpec, ...] = (
@@ -46,6 +48,7 @@ KERNELS: tuple[KernelSpec, ...] = (
         _LINEAR,
         "linear, then gelu",
         issue=VECTOR_ERF,
+        shown_by=_ALONE,
     ),
     _fused(
         "torch-linear-gelu-tanh",
@@ -53,6 +56,9 @@ KERNELS: tuple[KernelSpec, ...] = (
         _LINEAR,
         "linear, then gelu, approximate='tanh'",
         "tanh",
+        issue=SQUARE_OVERFLOWS,
+        issue_formats=("fp32", "bf16"),
+        shown_by=("gradient",),
     ),
     _fused(
         "torch-addmm-gelu",
@@ -61,6 +67,7 @@ KERNELS: tuple[KernelSpec, ...] = (
         "torch._addmm_activation, which is erf on a CPU",
         devices=("cpu",),
         issue=ONEDNN_ERF,
+        shown_by=_ALONE,
     ),
     _fused(
         "torch-addmm-gelu-cuda",
@@ -78,6 +85,7 @@ KERNELS: tuple[KernelSpec, ...] = (
         formats=("fp32",),
         devices=("cpu",),
         issue=ONEDNN_ERF,
+        shown_by=("bound", "large", "identity"),
     ),
     _fused(
         "torch-onednn-linear-gelu-bf16",

@@ -16,6 +16,8 @@ from reference_kernels.registry.torch_issues import (
 
 _TORCH = "reference_kernels.torch_eager"
 _TRITON = "reference_kernels.triton_pointwise"
+#: Checks of a fused kernel that show a fault of the activation.
+_FUSED_CHECKS = ("bound", "gradient", "batch", "large")
 
 
 def _torch(
@@ -118,7 +120,8 @@ KERNELS: tuple[KernelSpec, ...] = (
             ("fp64", "fp32", "bf16", "fp16"),
             ("accuracy", "invariants"),
         ),
-        *issues(VECTOR_ERF, "bias_gelu", ("fp32",), ("routes",), ("cpu",)),
+        *issues(VECTOR_ERF, "bias_gelu", ("fp32",), ("routes", *_FUSED_CHECKS), ("cpu",)),
+        *issues(VECTOR_ERF, "bias_gelu", ("fp16",), ("bound", "batch", "large"), ("cpu",)),
         operator="bias_gelu",
     ),
     _torch(
@@ -126,7 +129,7 @@ KERNELS: tuple[KernelSpec, ...] = (
         "geglu",
         "erf",
         "gelu(gate)·up",
-        *issues(VECTOR_ERF, "geglu", ("fp32",), ("accuracy", "routes"), ("cpu",)),
+        *issues(VECTOR_ERF, "geglu", ("fp32",), ("accuracy", "routes", *_FUSED_CHECKS), ("cpu",)),
         operator="geglu",
     ),
     _triton("triton-erf", "gelu_erf", "erf", "tail_accurate", "accurate in the tail"),
