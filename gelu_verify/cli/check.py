@@ -59,7 +59,7 @@ def command(
         bool,
         typer.Option(
             "--all",
-            help="Check every registered kernel, or with --operator those of it, that can run here.",
+            help="Check every registered kernel that can run here; with --operator, those of it.",
         ),
     ] = False,
     timeout: Annotated[
