@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from gelu_verify.operators import gelu
@@ -185,8 +186,6 @@ def _value(formula: str, x: float, bias: float) -> Any:
     """
     import mpmath
 
-    from gelu_verify.reference import oracle
-
     rounded = x + bias
     with mpmath.workprec(_SUM_BITS):
         s = mpmath.mpf(x) + mpmath.mpf(bias)
@@ -196,11 +195,19 @@ def _value(formula: str, x: float, bias: float) -> Any:
         return gelu.value(formula, -1024.0)
     plain = _PLAIN[0] < abs(s) and s < _PLAIN[1]
     if s <= 1024:
-        exact = oracle.value(formula, s, bits=200 if plain else _LONG_BITS)
+        exact = _at_sum(formula, s, 200 if plain else _LONG_BITS)
         if exact != s:
             return exact
     with mpmath.workprec(_SUM_BITS - _BESIDE):
         return s * (1 - mpmath.ldexp(1, _BESIDE))
+
+
+@lru_cache(maxsize=1 << 16)
+def _at_sum(formula: str, s: Any, bits: int) -> Any:
+    """Return f(s) from the oracle, s an mpmath number; kept, as many pairs share their sum."""
+    from gelu_verify.reference import oracle
+
+    return oracle.value(formula, s, bits=bits)
 
 
 BIAS_GELU = BiasGelu()

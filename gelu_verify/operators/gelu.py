@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from gelu_verify.operators.base import beside, nearer
@@ -92,8 +93,12 @@ class Gelu:
         return ((x <= -threshold) & (got == 0)) | ((x >= threshold) & (got == x))
 
 
+@lru_cache(maxsize=1 << 16)
 def value(formula: str, x: float) -> Any:
-    """Return f(x) from the oracle, on the right side of x and x/2, which it never equals."""
+    """Return f(x) from the oracle, on the right side of x and x/2, which it never equals.
+
+    Kept, as many products share a factor; +0 and -0 are one key, and f of both is mpmath's one 0.
+    """
     import mpmath
 
     from gelu_verify.reference import oracle

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from gelu_verify.operators.base import beside, nearer, never_zero
@@ -65,12 +66,11 @@ class GeluBackward:
         """Return ``dy·f'(x)`` from the oracle."""
         import mpmath
 
-        from gelu_verify.reference import oracle
         from gelu_verify.reference.exact import PreciseExact
 
         values, negative = [], []
         for dy, x in zip(*(part.double().tolist() for part in inputs), strict=True):
-            slope = oracle.value(formula, nearer(x), derivative=1)
+            slope = _slope(formula, nearer(x))
             with mpmath.workprec(_PRODUCT_BITS):
                 values.append(_beside_limits(slope * dy, dy, x))
             # f' is negative left of its zero, up to -0 at -inf.
@@ -124,6 +124,14 @@ class GeluBackward:
         dy, x = (part.double() for part in inputs)
         got = actual.double()
         return ((x <= -threshold) & (got == 0)) | ((x >= threshold) & (got == dy))
+
+
+@lru_cache(maxsize=1 << 16)
+def _slope(formula: str, x: float) -> Any:
+    """Return f'(x) from the oracle, kept, as many products share it."""
+    from gelu_verify.reference import oracle
+
+    return oracle.value(formula, x, derivative=1)
 
 
 def _beside_limits(exact: Any, dy: float, x: float) -> Any:
