@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from gelu_verify.kernels.spec import KernelSpec
-from reference_kernels.registry.torch_issues import ONEDNN_ERF, SQUARE_OVERFLOWS, VECTOR_ERF, issues
+from gelu_verify.kernels.spec import KernelSpec, KnownIssue
+from reference_kernels.registry.torch_issues import (
+    CONV_16_BIT,
+    LAYERNORM_16_BIT,
+    ONEDNN_ERF,
+    SQUARE_OVERFLOWS,
+    VECTOR_ERF,
+    issues,
+)
 
 
 def _fused(
@@ -16,6 +23,7 @@ def _fused(
     devices: tuple[str, ...] = ("cpu", "cuda"),
     issue: tuple[str, str] | None = None,
     shown_by: tuple[str, ...] = ("bound",),
+    others: tuple[KnownIssue, ...] = (),
     issue_formats: tuple[str, ...] = ("fp32",),
 ) -> KernelSpec:
     """Return the spec of a fused kernel.
@@ -31,7 +39,10 @@ def _fused(
         formats=formats,
         contract="cancelling",
         devices=devices,
-        known_issues=issues(issue, operator, issue_formats, shown_by, ("cpu",)) if issue else (),
+        known_issues=(
+            *(issues(issue, operator, issue_formats, shown_by, ("cpu",)) if issue else ()),
+            *others,
+        ),
         summary=summary,
         registered=True,
     )
@@ -108,6 +119,10 @@ KERNELS: tuple[KernelSpec, ...] = (
         "layernorm_gelu",
         "norm, then gelu",
         issue=VECTOR_ERF,
+        shown_by=("bound", "batch", "large"),
+        others=issues(
+            LAYERNORM_16_BIT, "layernorm_gelu", ("bf16", "fp16"), ("gradient",), ("cpu",)
+        ),
     ),
     _fused(
         "torch-compile-layernorm-gelu",
@@ -121,6 +136,10 @@ KERNELS: tuple[KernelSpec, ...] = (
         "torch_fused:conv_relu_pool",
         "conv_relu_pool",
         "conv2d, relu, max_pool2d",
+        issue=CONV_16_BIT,
+        shown_by=("bound", "gradient"),
+        issue_formats=("bf16", "fp16"),
+        others=issues(CONV_16_BIT, "conv_relu_pool", ("bf16",), ("double_backward",), ("cpu",)),
     ),
     _fused("torch-attention", "torch_fused:attention", "attention", "as it is written"),
     _fused(

@@ -14,6 +14,15 @@ ONEDNN_ERF = (
     "https://github.com/uxlfoundation/oneDNN/issues/1122",
     "oneDNN's erf is bounded in absolute, not in relative error",
 )
+#: The nearest public reports: of the statistics kept in 16 bits, and of a gradient's 16-bit sums.
+LAYERNORM_16_BIT = (
+    "https://github.com/pytorch/pytorch/issues/109188",
+    "LayerNorm on the CPU keeps mean, 1/σ and the sums of its gradients in 16 bits",
+)
+CONV_16_BIT = (
+    "https://github.com/pytorch/pytorch/issues/68048",
+    "gradients of conv2d on the CPU pass through 16-bit sums",
+)
 AVX512 = (
     "https://github.com/pytorch/pytorch/issues/185770",
     "oneDNN with AVX-512: NaN at +inf, inf from 2^127 on, subnormals flushed in bf16",

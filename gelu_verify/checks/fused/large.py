@@ -102,10 +102,16 @@ def _indexed(case: FusedCase) -> Finding:
     try:
         return beyond(case, LIMIT)
     except KernelFailure as error:
-        if not is_refusal(error) or error.__cause__ is None:
+        if isinstance(error.__cause__, torch.OutOfMemoryError):
+            message = f"more than 2^31 elements: the kernel ran out of memory ({error})"
+        elif is_refusal(error) and error.__cause__ is not None:
+            message = f"more than 2^31 elements refused: {error}"
+            return case.finding("large", FindingStatus.NOTED, message)
+        else:
             raise
-        message = f"more than 2^31 elements refused: {error}"
-        return case.finding("large", FindingStatus.NOTED, message)
+    except torch.OutOfMemoryError as error:
+        message = f"more than 2^31 elements: no memory to judge them ({str(error)[:80]})"
+    return case.finding("large", FindingStatus.SKIPPED, message)
 
 
 def _hindrance(case: FusedCase) -> str:

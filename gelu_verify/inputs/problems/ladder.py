@@ -13,6 +13,9 @@ _PRIMES = (5, 33, 17, 7, 3, 11)
 #: Dimensions that only repeat the work of the others: a few of each show all there is to see.
 _REPEATING = {"attention": {"h": 3}, "conv_relu_pool": {"n": 2, "c": 5, "o": 7}}
 
+#: Dimensions whose work grows with their square: the longest that is tried.
+_SQUARED = {"attention": {"l": 2**12 + 1}}
+
 
 def cubes(operator: FusedOperator, sizes: Sequence[int], seed: int = 0) -> tuple[Problem, ...]:
     """Return one case a size, every dimension of that size, within what it can have."""
@@ -36,8 +39,10 @@ def rectangle(operator: FusedOperator, seed: int = 0) -> Problem:
 
 def long(operator: FusedOperator, size: int, short: int, seed: int = 0) -> tuple[Problem, ...]:
     """Return one case a dimension: that one long, the others short."""
+    most = _SQUARED.get(operator.name, {})
     return tuple(
-        resized(cubes(operator, (short,), seed)[0], name, size) for name in _names(operator)
+        resized(cubes(operator, (short,), seed)[0], name, min(size, most.get(name, size)))
+        for name in _names(operator)
     )
 
 
