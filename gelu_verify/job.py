@@ -14,7 +14,7 @@ from gelu_verify.contracts import Contract
 from gelu_verify.errors import UsageError, unknown_name
 from gelu_verify.kernels import registry
 from gelu_verify.kernels.spec import KernelSpec
-from gelu_verify.operators import fused, require_formula
+from gelu_verify.operators import OPERATORS, fused, require_formula
 from gelu_verify.operators import get as get_operator
 from gelu_verify.operators import require as require_operator
 from gelu_verify.records import KernelResult, Status
@@ -85,6 +85,11 @@ def plan(
         raise unknown_name("sweep", depth, DEPTHS)
     if not 0 <= seed <= _LARGEST_SEED:
         raise UsageError(f"seed: got {seed}, expected a number from 0 to 2^63 - 2.")
+    if depth == "exhaustive" and chosen not in OPERATORS:
+        raise UsageError(
+            f"sweep: got exhaustive for {chosen}, expected an operator of one or two numbers. "
+            "Use quick or standard; identity runs every 16-bit input of the activation."
+        )
     if depth == "exhaustive" and "fp64" in format_names:
         raise UsageError(
             "sweep: got exhaustive for fp64, expected a format of at most 32 bits. "

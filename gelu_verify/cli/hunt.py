@@ -39,6 +39,7 @@ def command(
 
     Example: gelu-verify hunt torch-erf --format fp64 --seconds 30
     """
+    from gelu_verify import operators
     from gelu_verify.errors import UsageError
     from gelu_verify.hunt import hard_cases, isolated
     from gelu_verify.hunt.records import HuntRequest
@@ -48,6 +49,11 @@ def command(
     jobs = plan(
         kernel, operator=operator, formula=formula, format_names=(format,), device=device, seed=seed
     )
+    if jobs and jobs[0].operator not in operators.OPERATORS:
+        raise UsageError(
+            f"hunt: got {jobs[0].operator}, expected one of {', '.join(operators.OPERATORS)}. "
+            "Use check, whose cases cover fused operators."
+        )
     jobs = [job for job in jobs if (job.via is not None) == backward]
     if len(jobs) != 1:
         got = "--backward of a kernel that is no gelu" if backward else f"format {format!r}"

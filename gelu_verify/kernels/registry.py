@@ -9,6 +9,7 @@ import re
 from functools import cache
 from pathlib import Path
 
+from gelu_verify import operators
 from gelu_verify.errors import UsageError, unknown_name
 from gelu_verify.kernels import shared_library
 from gelu_verify.kernels.spec import KernelSpec
@@ -72,5 +73,13 @@ def _not_a_kernel(name: str, known: list[str]) -> UsageError:
 
 
 def _guess_operator(function: str) -> str:
-    """Return gelu_backward for a function that is called so, else gelu; --operator overrides."""
-    return "gelu_backward" if function.endswith("backward") else "gelu"
+    """Return the operator that a function is called after, the longest name; --operator overrides.
+
+    ``Class.gelu_backward`` and ``my_geglu`` end with it, ``linear_gelu_tanh`` begins with it; gelu
+    if there is none.
+    """
+    name = function.rpartition(".")[2]
+    if name.endswith("backward"):
+        return "gelu_backward"
+    fitting = [n for n in operators.names() if name.endswith(n) or name.startswith(n)]
+    return max(fitting, key=len, default="gelu")

@@ -62,3 +62,9 @@ def test_usage_error_is_one_line_when_an_option_is_wrong(hunt, words, message):
     assert done.status == 2
     assert message in done.err
     assert done.err.count("\n") == 1
+
+
+def test_usage_error_when_a_fused_operator_is_hunted(hunt):
+    done = hunt("torch-linear-gelu")
+    assert done.status == 2
+    assert "hunt: got linear_gelu, expected one of gelu, gelu_backward," in done.err

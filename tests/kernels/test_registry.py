@@ -30,6 +30,11 @@ def test_declaration_is_used_when_a_registered_target_is_named():
         ("a.b:Class.backward", "gelu_backward"),
         ("torch.ops.aten.gelu_backward", "gelu_backward"),
         ("torch.ops.aten.gelu", "gelu"),
+        ("m:linear_gelu", "linear_gelu"),
+        ("k.m:Kernels.linear_gelu_tanh", "linear_gelu"),
+        ("m:fast_geglu", "geglu"),
+        ("m:bias_gelu", "bias_gelu"),
+        ("m:activation", "gelu"),
     ],
 )
 def test_operator_is_guessed_when_a_name_is_new(name, operator):
