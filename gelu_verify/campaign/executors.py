@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import signal
+import socket
 import sys
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
@@ -101,6 +103,7 @@ def cluster(address: str) -> Iterator[Executor]:
             "Install gelu_verify[dask]."
         ) from None
     try:
+        _require_listener(address)
         client: Any = Client(address, timeout=_CONNECT_SECONDS)
     except (OSError, ValueError, TimeoutError) as error:
         raise UsageError(
@@ -111,3 +114,12 @@ def cluster(address: str) -> Iterator[Executor]:
         yield client.get_executor(retries=_RETRIES, pure=False)
     finally:
         client.close()
+
+
+def _require_listener(address: str) -> None:
+    """Raise OSError or ValueError where nothing can answer, before Dask starts a thread to ask."""
+    found = re.fullmatch(r"(?:tcp|tls)://(.+):(\d{1,5})", address)
+    if found is None:
+        raise ValueError(address)
+    host, port = found[1].strip("[]"), int(found[2])
+    socket.create_connection((host, port), timeout=_CONNECT_SECONDS).close()
