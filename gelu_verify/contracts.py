@@ -148,6 +148,11 @@ BUILT_IN: tuple[Contract, ...] = (
 DEFAULT = "cancelling"
 
 
+def beside_built_in(contract: Contract) -> tuple[Contract, ...]:
+    """Return the built-in contracts and ``contract``, once each: all that a sweep judges by."""
+    return BUILT_IN if contract in BUILT_IN else (*BUILT_IN, contract)
+
+
 def get(name: str) -> Contract:
     """Return the built-in contract called ``name``; an unknown one is a usage error."""
     for contract in BUILT_IN:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gelu_verify.contracts import Contract
 from gelu_verify.judge import Tally
 from gelu_verify.measure.summary import Sample, Summary, worse
 
@@ -47,6 +48,10 @@ class Census:
         """How many inputs were measured, NaN and infinite ones included."""
         return self.summary.inputs
 
+    def tally(self, contract: Contract) -> Tally:
+        """Return the verdicts of a contract, begun if need be."""
+        return self.tallies.setdefault(contract.name, Tally(contract))
+
     def merge(self, other: Census) -> None:
         """Add the census of another set of patterns."""
         self.summary.merge(other.summary)
@@ -56,8 +61,8 @@ class Census:
             found = worse(self.binades.get(binade), sample)
             assert found is not None
             self.binades[binade] = found
-        for name, tally in other.tallies.items():
-            self.tallies.setdefault(name, Tally(tally.contract)).merge(tally)
+        for tally in other.tallies.values():
+            self.tally(tally.contract).merge(tally)
         self.broken |= other.broken
         self.reversals += other.reversals
         self.reversals_broken += other.reversals_broken

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import torch
 
-from gelu_verify.contracts import BUILT_IN, Contract, Subnormals, ZeroSign
+from gelu_verify.contracts import BUILT_IN, Contract, Subnormals, ZeroSign, beside_built_in
 from gelu_verify.exhaustive import exact as block_exact
 from gelu_verify.exhaustive.block import Block, Results
 from gelu_verify.exhaustive.census import Census
@@ -101,7 +101,7 @@ class Pass:
         seen.merge(ClassTally(count, sample, sample))
         for contract in self.contracts():
             if contract.zero_sign is ZeroSign.STRICT:
-                self.tally(contract).merge(Tally(contract, count, sample, sample))
+                self.census.tally(contract).merge(Tally(contract, count, sample, sample))
 
     def _block(self, span: Span, part: Results) -> None:
         block = Block.of(self.operator, self.formula, span, part)
@@ -152,29 +152,17 @@ class Pass:
 
     def _classes(self, block: Block) -> None:
         if block.odd.numel():
-            self.add_classes(block.batch(block.odd, block.elements(block.odd)))
-
-    def add_classes(self, batch: Batch) -> None:
-        """Add the elements of a batch that have a class."""
-        for cls in Class:
-            members = (batch.errors.classes == int(cls)).nonzero().flatten()
-            if cls is not Class.NONE and members.numel():
-                seen = self.census.summary.classes.setdefault(cls, ClassTally())
-                seen.add(batch, members)
+            self.census.summary.add_classes(block.batch(block.odd, block.elements(block.odd)))
 
     def contracts(self) -> tuple[Contract, ...]:
         """Return the contracts that are judged: the built-in ones, and this one."""
-        return BUILT_IN if self.contract in BUILT_IN else (*BUILT_IN, self.contract)
-
-    def tally(self, contract: Contract) -> Tally:
-        """Return the census' verdicts of a contract, begun if need be."""
-        return self.census.tallies.setdefault(contract.name, Tally(contract))
+        return beside_built_in(self.contract)
 
     def _verdicts(self, block: Block) -> None:
         """Judge what may break a contract: by counting where only the limit matters, else fully."""
         by_limit: dict[float, list[Contract]] = {}
         for contract in self.contracts():
-            self.tally(contract)
+            self.census.tally(contract)
             by_limit.setdefault(contract.max_error_ulp, []).append(contract)
         for limit, contracts in by_limit.items():
             if block.largest <= limit - OPEN and block.odd.numel() == 0:
@@ -202,7 +190,7 @@ class Pass:
             return
         first, worst = block.sample(int(members[0])), block.worst(members)
         for contract in contracts:
-            self.tally(contract).merge(Tally(contract, members.numel(), first, worst))
+            self.census.tally(contract).merge(Tally(contract, members.numel(), first, worst))
 
     def _judge(self, block: Block, members: torch.Tensor, contracts: Sequence[Contract]) -> None:
         """Judge some elements fully."""
@@ -223,13 +211,13 @@ class Pass:
             if mine:
                 # Which elements need which allowance is recorded: all of them are judged.
                 verdicts = judge(contract, elements)
-                self.tally(contract).add(verdicts, batch)
+                self.census.tally(contract).add(verdicts, batch)
                 left = left & verdicts.broken if contract in BUILT_IN else left
             elif bool(left.any()):
                 part = left.nonzero().flatten()
                 broken = judge(contract, elements.select(part)).broken
                 left[part[~broken]] = False
-                self.tally(contract).add(Verdicts(left.clone(), {}), batch)
+                self.census.tally(contract).add(Verdicts(left.clone(), {}), batch)
 
     def _reversals(self, block: Block) -> None:
         """Count results out of order with the one before, in the direction GELU has there."""

@@ -69,7 +69,7 @@ class _Settled:
     def add(self) -> None:
         """Add all rows that hold any pattern."""
         for contract in self.contracts:
-            self.general.tally(contract)
+            self.census.tally(contract)
         for row in np.flatnonzero(self.figures.integers[:, Column.INPUTS]).tolist():
             self._row(row, self.table[row])
         self._flat()
@@ -136,7 +136,7 @@ class _Settled:
             # The largest error breaks them, unless it is the 1/2 of a tie that was rounded well.
             beyond = self.figures.sizes[row, Size.WORST] > contract.max_error_ulp
             worst = self._sample(row, Column.WORST_AT) if beyond else first
-            self.general.tally(contract).merge(Tally(contract, count, first, worst))
+            self.census.tally(contract).merge(Tally(contract, count, first, worst))
 
     def _flat(self) -> None:
         """Add what flat spans hold a billion times: +0 where -0 is due, and NaN.
@@ -156,7 +156,7 @@ class _Settled:
             seen.merge(ClassTally(count, sample, sample))
             for contract in self.contracts:
                 if cls is Class.NAN_FOR_NUMBER or contract.zero_sign is ZeroSign.STRICT:
-                    self.general.tally(contract).merge(Tally(contract, count, sample, sample))
+                    self.census.tally(contract).merge(Tally(contract, count, sample, sample))
 
     def _sets(self, row: int, span: Span, integers: list[int]) -> None:
         """Add what is beyond 4 ULP to the built-in contracts of that limit, and to the classes.
@@ -177,11 +177,11 @@ class _Settled:
                 continue
             for name in _LEVELS[: number + 1]:
                 contract = contracts.get(name)
-                self.general.tally(contract).merge(Tally(contract, count, first, worst))
+                self.census.tally(contract).merge(Tally(contract, count, first, worst))
             if self.general.contract.name in _LEVELS[number + 1 :]:
                 use = (_REASONS[number], span.region), Usage(count, worst)
                 contract = self.general.contract
-                self.general.tally(contract).merge(Tally(contract, usage=dict([use])))
+                self.census.tally(contract).merge(Tally(contract, usage=dict([use])))
 
     def _sample(self, row: int, column: int, error: float | None = None) -> Sample:
         pattern = int(self.figures.integers[row, column])

@@ -123,7 +123,7 @@ class EnginePass:
     def _judge(self, part: Scattered, tiny: bool) -> None:
         elements = scattered.elements(self.general.operator, self.general.formula, tiny, part)
         batch = scattered.batch(elements)
-        self.general.add_classes(batch)
+        self.general.census.summary.add_classes(batch)
         self.general.judge_all(elements, batch)
         if self.general.operator.derivative == 0:
             self._reversals(part, elements)

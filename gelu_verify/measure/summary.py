@@ -220,6 +220,10 @@ class Summary:
             for part in members.split(LARGEST_BATCH):
                 if part.numel():
                     self.regions[region].add(batch, part)
+        self.add_classes(batch)
+
+    def add_classes(self, batch: Batch) -> None:
+        """Add the elements of a batch that have a class, to the classes alone."""
         for cls in Class:
             members = (batch.errors.classes == int(cls)).nonzero().flatten()
             if cls is not Class.NONE and members.numel():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from gelu_verify.contracts import BUILT_IN, Contract, Subnormals, ZeroSign
+from gelu_verify.contracts import BUILT_IN, Contract, Subnormals, ZeroSign, beside_built_in
 from gelu_verify.exhaustive.census import Census
 from gelu_verify.exhaustive.pairs import cpu
 from gelu_verify.exhaustive.pairs.figures import PLAIN_LIMITS, Figures, Limits
@@ -85,25 +85,25 @@ class PairPass:
                 seen = self.census.summary.classes.setdefault(Class.WRONG_ZERO_SIGN, ClassTally())
                 seen.merge(ClassTally(count, rows.sample(first), sample))
                 continue
-            for contract in self._contracts():
+            for contract in beside_built_in(self.contract):
                 if contract.zero_sign is not ZeroSign.STRICT:
                     continue
                 if contract != self.contract and not self._is_plain(contract):
                     self.census.broken.add(contract.name)
                     continue
                 found = Tally(contract, count, rows.sample(first), sample)
-                self._tally(contract).merge(found)
+                self.census.tally(contract).merge(found)
 
     def _plain(self, rows: _Rows, figures: Figures) -> None:
         """Add what is beyond 1/2 and 1 ULP to the contracts that need to know no more."""
-        for contract in self._contracts():
+        for contract in beside_built_in(self.contract):
             if contract == self.contract:
-                self._tally(contract)
+                self.census.tally(contract)
             if not self._is_plain(contract):
                 continue
             place = PLAIN_LIMITS.index(contract.max_error_ulp)
             count, index = int(figures.beyond[place]), int(figures.beyond_first[place])
-            tally = self._tally(contract)
+            tally = self.census.tally(contract)
             if count == 0:
                 continue
             largest = float(figures.largest.max())
@@ -121,11 +121,7 @@ class PairPass:
         if indices.numel() == 0:
             return
         batch = rows.batch(indices, elements)
-        for cls in Class:
-            members = (elements.errors.classes == int(cls)).nonzero().flatten()
-            if cls is not Class.NONE and members.numel():
-                seen = self.census.summary.classes.setdefault(cls, ClassTally())
-                seen.add(batch, members)
+        self.census.summary.add_classes(batch)
         self._judge(elements, batch)
 
     def _judge(self, elements: Elements, batch: Batch) -> None:
@@ -133,7 +129,7 @@ class PairPass:
         they would hold. What holds one contract holds every looser built-in one.
         """
         left = torch.ones(len(elements.errors), dtype=torch.bool, device=elements.actual.device)
-        for contract in self._contracts():
+        for contract in beside_built_in(self.contract):
             is_plain = self._is_plain(contract)
             if not is_plain and contract != self.contract and self._settled(contract):
                 continue
@@ -147,7 +143,7 @@ class PairPass:
             verdicts = judge(contract, elements.select(members))
             if is_plain or contract == self.contract:
                 # Which elements need which allowance is recorded.
-                self._tally(contract).add(verdicts, batch.select(members))
+                self.census.tally(contract).add(verdicts, batch.select(members))
             elif bool(verdicts.broken.any()):
                 self.census.broken.add(contract.name)
             if contract in BUILT_IN and not is_plain:
@@ -163,15 +159,9 @@ class PairPass:
         is_open = (errors.ulp.abs() - contract.max_error_ulp).abs() <= OPEN
         return errors.finite & (certain | ~is_open)
 
-    def _contracts(self) -> tuple[Contract, ...]:
-        return BUILT_IN if self.contract in BUILT_IN else (*BUILT_IN, self.contract)
-
-    def _tally(self, contract: Contract) -> Tally:
-        return self.census.tallies.setdefault(contract.name, Tally(contract))
-
     def _flag_from(self) -> float:
         """Return the error from which an element is judged."""
-        looser = [c for c in self._contracts() if not self._is_plain(c)]
+        looser = [c for c in beside_built_in(self.contract) if not self._is_plain(c)]
         return min(contract.max_error_ulp for contract in looser) - OPEN
 
     @staticmethod
