@@ -68,7 +68,7 @@ def _probe(case: Case) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
         grid = grid[grid.abs() > 1e-3]  # a zero that linspace misses may not reach the kernel
         mantissa, exponent = torch.frexp(grid)
         grid = torch.ldexp((mantissa * 2.0**case.input_bits).round(), exponent - case.input_bits)
-    x = grid if fmt.bits == 64 else tensors.round_float64(grid, fmt)
+    x = tensors.round_float64(grid, fmt)
     return x.double(), at_neutral(case.subject.operator.arguments, x)
 
 

@@ -91,7 +91,9 @@ def power_of_two(exponent: torch.Tensor) -> torch.Tensor:
 
 
 def round_float64(values: torch.Tensor, fmt: Format) -> torch.Tensor:
-    """Return float64 values rounded once, to nearest even, to a format below fp64."""
+    """Return float64 values rounded once, to nearest even, to a format; for fp64 as they are."""
+    if fmt.bits == 64:
+        return values
     exponent = binade(values, fmt) - (fmt.precision - 1)
     rounded = torch.round(values * power_of_two(-exponent)) * power_of_two(exponent)
     overflow = torch.inf if fmt.infinities else torch.nan

@@ -115,7 +115,10 @@ def require_like(
 
 
 def is_refusal(error: KernelFailure) -> bool:
-    """Tell whether a kernel declined an input (a layout, a size) itself, instead of failing."""
+    """Tell whether a kernel declined an input (a layout, a size) itself, instead of failing.
+
+    A result that is none (``ResultFault``, without a cause) is no refusal.
+    """
     cause = error.__cause__
     text = str(error).lower()
     return isinstance(cause, (AssertionError, NotImplementedError, TypeError, ValueError)) or (

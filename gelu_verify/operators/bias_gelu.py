@@ -139,8 +139,7 @@ class BiasGelu:
         from gelu_verify.formats import tensors
 
         s, got = self.activated(inputs), actual.double()
-        fmt = tensors.format_of(actual.dtype)
-        rounded = s if fmt.bits == 64 else tensors.round_float64(s, fmt).double()
+        rounded = tensors.round_float64(s, tensors.format_of(actual.dtype)).double()
         return ((s <= -threshold) & (got == 0)) | ((s >= threshold) & (got == rounded))
 
     def _side(

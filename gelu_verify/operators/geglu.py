@@ -113,8 +113,7 @@ class Geglu:
 
         gate, up = (part.double() for part in inputs)
         got, full = actual.double(), gate * up
-        fmt = tensors.format_of(actual.dtype)
-        rounded = full if fmt.bits == 64 else tensors.round_float64(full, fmt)
+        rounded = tensors.round_float64(full, tensors.format_of(actual.dtype))
         return ((gate <= -threshold) & (got == 0)) | (
             (gate >= threshold) & (got == rounded.double())
         )

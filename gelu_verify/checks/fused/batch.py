@@ -72,7 +72,7 @@ def _one(
             for row in {0, batch - 1} - set(alone):
                 alone[row] = called(row, 1)
         except KernelFailure as error:
-            if not is_refusal(error) or error.__cause__ is None:
+            if not is_refusal(error):
                 raise
             message = f"refused: {batch} rows: {error}"
             outcome.findings.append(case.finding("batch", FindingStatus.NOTED, message))

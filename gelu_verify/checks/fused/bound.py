@@ -22,7 +22,7 @@ def run(case: FusedCase) -> Outcome:
         try:
             ratios = _one(case, problem)
         except KernelFailure as error:
-            if not is_refusal(error) or error.__cause__ is None:
+            if not is_refusal(error):
                 raise
             if len(case.problems) == 1 or declines_format(error):
                 raise
@@ -76,8 +76,7 @@ def _verdict(case: FusedCase, found: Ratios) -> list[Finding]:
         findings.append(case.finding("bound", FindingStatus.FAILED, message))
     if told := found.told():
         text, message = told
-        problem = next((p for p in case.problems if str(p) == text), None)
-        findings.append(case.finding("bound", FindingStatus.FAILED, message, problem))
+        findings.append(case.finding("bound", FindingStatus.FAILED, message, text))
     if not findings:
         message = (
             f"{found.elements:,} elements of {found.cases} cases within their bound; "

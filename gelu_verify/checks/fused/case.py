@@ -76,7 +76,7 @@ class FusedCase:
         return result
 
     def finding(
-        self, check: str, status: FindingStatus, message: str, problem: Problem | None = None
+        self, check: str, status: FindingStatus, message: str, problem: Problem | str | None = None
     ) -> Finding:
         """Build a finding; one that failed carries its case and how to see it again."""
         failed = status is FindingStatus.FAILED

@@ -29,8 +29,7 @@ def cotangent(case: FusedCase, problem: Problem, result: Tensor) -> Tensor:
     """Return dy: unit normals of the case's seed, rounded once to the format."""
     generator = torch.Generator().manual_seed(problem.seed + 1)
     dy = torch.randn(result.shape, generator=generator, dtype=torch.float64)
-    fmt = case.subject.fmt
-    return (dy if fmt.bits == 64 else tensors.round_float64(dy, fmt)).to(result.device)
+    return tensors.round_float64(dy, case.subject.fmt).to(result.device)
 
 
 def gradients(

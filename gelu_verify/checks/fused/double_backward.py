@@ -80,7 +80,7 @@ def _directions(case: FusedCase, problem: Problem, inputs: tuple[Tensor, ...]) -
     found = []
     for part in inputs:
         w = torch.randn(part.shape, generator=generator, dtype=torch.float64)
-        found.append((w if fmt.bits == 64 else tensors.round_float64(w, fmt)).to(part.device))
+        found.append(tensors.round_float64(w, fmt).to(part.device))
     return found
 
 

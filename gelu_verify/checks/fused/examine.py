@@ -37,7 +37,7 @@ def examine(
         try:
             faults = question(case, problem)
         except KernelFailure as error:
-            if not is_refusal(error) or error.__cause__ is None:
+            if not is_refusal(error):
                 raise
             refused.append(f"{problem}: {error}")
             continue

@@ -64,7 +64,7 @@ def run(case: FusedCase) -> Outcome:
         try:
             readings.append(arithmetic_probes.read(multiply, case.subject.fmt, k))
         except KernelFailure as error:
-            if not is_refusal(error) or error.__cause__ is None:
+            if not is_refusal(error):
                 raise
             message = f"refused: K = {k}: {error}"
             outcome.findings.append(case.finding(_NAME, FindingStatus.NOTED, message))

@@ -69,9 +69,8 @@ def _verdicts(case: FusedCase, found: dict[str, Ratios]) -> list[Finding]:
     for name, ratios in found.items():
         if told := ratios.told():
             text, message = told
-            problem = next((p for p in case.problems if str(p) == text), None)
             said = f"d{name}: {message}"
-            findings.append(case.finding("gradient", FindingStatus.FAILED, said, problem))
+            findings.append(case.finding("gradient", FindingStatus.FAILED, said, text))
     if not findings:
         shown = ", ".join(f"d{name} {figure(r.max_ratio)}" for name, r in found.items())
         message = f"within their bounds; at most {shown} of it"

@@ -76,7 +76,7 @@ def _faults(case: FusedCase, problem: Problem) -> list[str] | None:
         faults = _given(case, problem, layout)
         if faults is None:
             return None
-        plain = _given(case, problem, _contiguous(layout)) or {}
+        plain = (_given(case, problem, _contiguous(layout)) or {}) if faults else {}
         found += [f"dy {name}, {text}" for key, text in faults.items() if key not in plain]
     return found
 

@@ -67,14 +67,14 @@ def run(case: FusedCase) -> Outcome:
     try:
         activation = _elementwise(case)
     except KernelFailure as error:
-        if not is_refusal(error) or error.__cause__ is None:
+        if not is_refusal(error):
             raise
         return Outcome([case.finding(_NAME, FindingStatus.SKIPPED, f"refused: {error}")])
     for name, check in _CHECKS.items():
         try:
             found = check(_specials(activation) if name == "special_values" else activation)
         except KernelFailure as error:
-            if not is_refusal(error) or error.__cause__ is None:
+            if not is_refusal(error):
                 raise
             message = f"{name.replace('_', ' ')}: refused: {error}"
             outcome.findings.append(case.finding(_NAME, FindingStatus.NOTED, message))

@@ -104,7 +104,7 @@ def _indexed(case: FusedCase) -> Finding:
     except KernelFailure as error:
         if isinstance(error.__cause__, torch.OutOfMemoryError):
             message = f"more than 2^31 elements: the kernel ran out of memory ({error})"
-        elif is_refusal(error) and error.__cause__ is not None:
+        elif is_refusal(error):
             message = f"more than 2^31 elements refused: {error}"
             return case.finding("large", FindingStatus.NOTED, message)
         else:

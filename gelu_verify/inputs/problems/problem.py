@@ -51,4 +51,4 @@ class Problem:
 
 
 def _in_format(part: Tensor, fmt: Format) -> Tensor:
-    return part.double() if fmt.bits == 64 else tensors.round_float64(part.double(), fmt)
+    return tensors.round_float64(part.double(), fmt)

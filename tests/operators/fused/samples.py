@@ -79,7 +79,7 @@ def upstream(shape: tuple[int, ...], fmt: Format, seed: int = 0) -> Tensor:
 
 def in_format(part: Tensor, fmt: Format) -> Tensor:
     """Return float64 values rounded to a format."""
-    return part if fmt.bits == 64 else tensors.round_float64(part, fmt)
+    return tensors.round_float64(part, fmt)
 
 
 def arithmetic(
