@@ -14,6 +14,7 @@ from gelu_verify.cli import options
 if TYPE_CHECKING:
     from gelu_verify.campaign.run import Plan
     from gelu_verify.job import Job
+    from gelu_verify.records import Results
     from gelu_verify.rewriting.run import Request
 
 
@@ -120,7 +121,6 @@ def command(
     from gelu_verify.job import plan
     from gelu_verify.kernels.isolation import Limits
     from gelu_verify.report import files
-    from gelu_verify.rewriting.run import plan as plan_models
 
     if all_registered and kernels:
         raise UsageError(f"kernel: got {kernels[0]} and --all, expected one of them. Drop one.")
@@ -130,6 +130,7 @@ def command(
     if json is not None and json == markdown:
         raise UsageError(f"output: got {json} for --json and --markdown, expected two files.")
     limits = Limits.default(timeout)
+    format_names = tuple(format.split(",")) if format else ()
     for path in (json, markdown, save_cases):
         files.require_writable(path)
     if rewrite is not None:
@@ -145,7 +146,9 @@ def command(
             scheduler=scheduler,
             save_cases=save_cases,
         )
-        models = plan_models(names, rewrite, format.split(",") if format else (), contract, device)
+        from gelu_verify.rewriting.run import plan as plan_models
+
+        models = plan_models(names, rewrite, format_names, contract, device)
         _verify_models(models, None if in_process else timeout, json, markdown)
     jobs = [
         job
@@ -154,7 +157,7 @@ def command(
             name,
             operator=operator,
             formula=formula,
-            format_names=tuple(format.split(",")) if format else (),
+            format_names=format_names,
             contract=contract,
             device=device,
             depth=sweep,
@@ -178,11 +181,7 @@ def command(
                 results = session.run_here(jobs, bar, plan=how, on_patterns=bar.on_patterns)
         else:
             results = session.run(jobs, limits, bar, how, bar.on_patterns)
-    files.write(results, json, markdown)
-    if files.STDOUT not in (str(json), str(markdown)):
-        from gelu_verify.report import terminal
-
-        terminal.show(terminal.console(), results)
+    _deliver(results, json, markdown)
     if save_cases is not None:
         from gelu_verify.inputs.problems import stored
 
@@ -206,7 +205,6 @@ def _verify_models(
 ) -> NoReturn:
     """Verify rewritten models instead of kernels, and exit; seconds: None for in this process."""
     from gelu_verify.records import Results
-    from gelu_verify.report import files
     from gelu_verify.rewriting import isolated, run
 
     if seconds is None:
@@ -216,12 +214,19 @@ def _verify_models(
         results = Results(environment=done[0].environment, kernels=kernels)
     else:
         results = isolated.run(models, seconds)
+    _deliver(results, json, markdown)
+    raise typer.Exit(results.exit_status)
+
+
+def _deliver(results: Results, json: Path | None, markdown: Path | None) -> None:
+    """Write the files that were asked for; show the results where none of them is stdout."""
+    from gelu_verify.report import files
+
     files.write(results, json, markdown)
     if files.STDOUT not in (str(json), str(markdown)):
         from gelu_verify.report import terminal
 
         terminal.show(terminal.console(), results)
-    raise typer.Exit(results.exit_status)
 
 
 def _require_saving(jobs: list[Job], path: Path) -> None:

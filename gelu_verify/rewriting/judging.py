@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from gelu_verify.bounds import Arithmetic
-from gelu_verify.checks.fused.ratios import Ratios, judged
-from gelu_verify.contracts import Contract
-from gelu_verify.formats import Format
+from gelu_verify.checks.fused.ratios import Ratios, judged, judged_result
 from gelu_verify.operators import fused
 from gelu_verify.rewriting.sites import Visit, gradients
 
@@ -26,36 +24,27 @@ class Judged:
     missing: list[str] = field(default_factory=list)
 
 
-def judge(visits: list[Visit], fmt: Format, contract: Contract, arithmetic: Arithmetic) -> Judged:
-    """Judge every visit, a case each."""
+def judge(visits: list[Visit], arithmetic: Arithmetic) -> Judged:
+    """Judge every visit, a case each, by the format and the contract of the arithmetic."""
     found = Judged()
     for visit in (each.as_rows() for each in visits):
-        found.results.add(_result(visit, fmt, contract, arithmetic))
+        site, operator = visit.site, fused.get(visit.site.operator)
+        result = visit.result
+        found.results.add(
+            judged_result(operator, site.formula, visit.inputs, result, arithmetic, str(site))
+        )
         parts = gradients(visit)
         if parts is None:
             found.missing.append(f"{visit.site}: no cotangent came back")
             continue
-        _gradients(found, visit, parts, fmt, contract, arithmetic)
+        _gradients(found, visit, parts, arithmetic)
     return found
-
-
-def _result(visit: Visit, fmt: Format, contract: Contract, arithmetic: Arithmetic) -> Ratios:
-    operator, formula = fused.get(visit.site.operator), visit.site.formula
-    exact = operator.forward(visit.inputs, formula, arithmetic)
-    rival = operator.forward(visit.inputs, "erf" if formula == "sigmoid" else "sigmoid", arithmetic)
-
-    def precise(index: tuple[int, ...]) -> object:
-        return operator.precise(visit.inputs, formula, index)
-
-    return judged(visit.result, exact, fmt, contract, str(visit.site), precise, rival.value)
 
 
 def _gradients(
     found: Judged,
     visit: Visit,
     parts: tuple[Tensor | None, ...],
-    fmt: Format,
-    contract: Contract,
     arithmetic: Arithmetic,
 ) -> None:
     operator = fused.get(visit.site.operator)
@@ -64,5 +53,6 @@ def _gradients(
         if part is None:
             found.missing.append(f"{visit.site}: no gradient reaches {name}")
             continue
+        fmt, contract = arithmetic.fmt, arithmetic.contract
         ratios = judged(part, right, fmt, contract, str(visit.site), kinds=False)
         found.gradients.setdefault(name, Ratios()).add(ratios)

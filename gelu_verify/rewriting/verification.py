@@ -118,7 +118,7 @@ class _Run:
     def _format(self, fmt: Format, visits: list[Visit], facts: list[Finding]) -> KernelResult:
         arithmetic = Arithmetic.of(fmt, self.contract, self.device)
         with torch.enable_grad():
-            found = judge(visits, fmt, self.contract, arithmetic)
+            found = judge(visits, arithmetic)
         replaced = [self._finding("replaced", FindingStatus.NOTED, str(v.site)) for v in visits]
         findings = [*self._verdicts(found), *facts, *replaced]
         failed = any(finding.status is FindingStatus.FAILED for finding in findings)

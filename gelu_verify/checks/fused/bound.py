@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from torch import Tensor
-
 from gelu_verify.checks.case import Outcome
 from gelu_verify.checks.fused.case import FusedCase
-from gelu_verify.checks.fused.ratios import Ratios, judged
+from gelu_verify.checks.fused.ratios import Ratios, judged_result
 from gelu_verify.inputs.problems import Problem
 from gelu_verify.kernels.subject import KernelFailure, declines_format, is_refusal
 from gelu_verify.records import Finding, FindingStatus
@@ -44,22 +42,10 @@ def _refusal(case: FusedCase, text: str, declined: list[Problem]) -> Finding:
 
 def _one(case: FusedCase, problem: Problem) -> Ratios:
     inputs = case.inputs(problem)
-    actual = case.call(inputs)
-    exact = case.operator.forward(inputs, case.job.formula, case.arithmetic)
-
-    def precise(index: tuple[int, ...]) -> object:
-        return case.operator.precise(inputs, case.job.formula, index)
-
-    rival = _rival(case, inputs)
-    return judged(actual, exact, case.subject.fmt, case.contract, str(problem), precise, rival)
-
-
-def _rival(case: FusedCase, inputs: tuple[Tensor, ...]) -> Tensor | None:
-    """Return exact values of a formula that is not the declared one; None without a formula."""
-    if not case.operator.has_formula:
-        return None
-    other = "erf" if case.job.formula == "sigmoid" else "sigmoid"
-    return case.operator.forward(inputs, other, case.arithmetic).value
+    formula, arithmetic = case.job.formula, case.arithmetic
+    return judged_result(
+        case.operator, formula, inputs, case.call(inputs), arithmetic, str(problem)
+    )
 
 
 def _verdict(case: FusedCase, found: Ratios) -> list[Finding]:

@@ -22,6 +22,7 @@ from gelu_verify.bounds import Arithmetic, Bounded
 from gelu_verify.contracts import Contract, MinusInfinity
 from gelu_verify.formats import Format, tensors
 from gelu_verify.measure import histogram
+from gelu_verify.operators.fused import FusedOperator
 from gelu_verify.records import BoundAccuracy, CaseAccuracy, FusedPoint
 from gelu_verify.report.numbers import figure
 
@@ -96,6 +97,30 @@ class Ratios:
             arithmetic=arithmetic.sentence,
             by_case=tuple(self.by_case),
         )
+
+
+def judged_result(
+    operator: FusedOperator,
+    formula: str,
+    inputs: tuple[Tensor, ...],
+    actual: Tensor,
+    arithmetic: Arithmetic,
+    case: str,
+) -> Ratios:
+    """Return the ratios of an operator's result for its inputs, against mpmath and a rival formula.
+
+    The contract and the format are those of the arithmetic.
+    """
+
+    def precise(index: tuple[int, ...]) -> Any:
+        return operator.precise(inputs, formula, index)
+
+    rival = None
+    if operator.has_formula:
+        other = "erf" if formula == "sigmoid" else "sigmoid"
+        rival = operator.forward(inputs, other, arithmetic).value
+    exact = operator.forward(inputs, formula, arithmetic)
+    return judged(actual, exact, arithmetic.fmt, arithmetic.contract, case, precise, rival)
 
 
 def judged(
