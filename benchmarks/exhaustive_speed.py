@@ -20,6 +20,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.stopwatch import Stopwatch, synchronize
 from gelu_verify.campaign import shard
 from gelu_verify.exhaustive.census import Census
 from gelu_verify.exhaustive.names import engine_name
@@ -30,17 +31,7 @@ _ALL = 1 << 32
 
 def _timed(job: Job, patterns: int, function: Callable[..., Any]) -> tuple[float, float]:
     """Return seconds in the kernel and in all, over ``patterns`` spread evenly over fp32."""
-    kernel_seconds = 0.0
-
-    def timed(*arguments: torch.Tensor) -> torch.Tensor:
-        nonlocal kernel_seconds
-        _synchronize(job.device)
-        started = time.perf_counter()
-        result: torch.Tensor = function(*arguments)
-        _synchronize(job.device)
-        kernel_seconds += time.perf_counter() - started
-        return result
-
+    timed = Stopwatch(function, job.device)
     # Whole shards are too coarse for a share: take the first part of each of 64 stretches.
     stretches = 64 if patterns < _ALL else 1
     started = time.perf_counter()
@@ -48,14 +39,9 @@ def _timed(job: Job, patterns: int, function: Callable[..., Any]) -> tuple[float
     for index in range(stretches):
         start = index * (_ALL // stretches)
         shard.measure_shard(job, timed, start, start + patterns // stretches, census)
-    _synchronize(job.device)
+    synchronize(job.device)
     assert census.patterns == patterns
-    return kernel_seconds, time.perf_counter() - started
-
-
-def _synchronize(device: str) -> None:
-    if device.startswith("cuda"):
-        torch.cuda.synchronize()
+    return timed.seconds, time.perf_counter() - started
 
 
 def _peak_mib(device: str) -> float:

@@ -17,6 +17,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.stopwatch import Stopwatch, synchronize
 from gelu_verify.campaign import pair_shard, shard
 from gelu_verify.exhaustive.census import Census
 from gelu_verify.job import Job, plan
@@ -24,33 +25,18 @@ from gelu_verify.job import Job, plan
 _COLUMNS = 1 << 16
 
 
-def _synchronize(device: str) -> None:
-    if device.startswith("cuda"):
-        torch.cuda.synchronize()
-
-
 def _timed(job: Job, rows: int, function: Callable[..., Any]) -> tuple[float, float]:
     """Return seconds in the kernel and in all, over rows in groups spread over all patterns."""
-    inside = 0.0
-
-    def timed(*arguments: torch.Tensor) -> torch.Tensor:
-        nonlocal inside
-        _synchronize(job.device)
-        started = time.perf_counter()
-        result: torch.Tensor = function(*arguments)
-        _synchronize(job.device)
-        inside += time.perf_counter() - started
-        return result
-
+    timed = Stopwatch(function, job.device)
     together = rows if rows == _COLUMNS else min(16, rows)
     started = time.perf_counter()
     census = Census()
     for first in range(0, _COLUMNS, _COLUMNS * together // rows):
         start = first * _COLUMNS
         pair_shard.measure_shard(job, timed, start, start + together * _COLUMNS, census)
-    _synchronize(job.device)
+    synchronize(job.device)
     assert census.patterns == rows * _COLUMNS
-    return inside, time.perf_counter() - started
+    return timed.seconds, time.perf_counter() - started
 
 
 def main() -> None:
