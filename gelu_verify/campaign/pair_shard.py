@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gelu_verify import formats, operators
+from gelu_verify.campaign.call import called
 from gelu_verify.job import Job
 
 if TYPE_CHECKING:
@@ -50,15 +51,10 @@ def measure_shard(
 
 
 def _call(job: Job, function: Callable[..., Any], rows: torch.Tensor) -> torch.Tensor:
-    """Return the kernel's results (R, 65536), each row with all patterns of the second argument.
-
-    Raises KernelFailure, without the original exception: that may not reach a parent.
-    """
+    """Return the kernel's results (R, 65536), each row with all patterns of the second argument."""
     import torch
 
     from gelu_verify.formats import tensors
-    from gelu_verify.kernels.failure import failure
-    from gelu_verify.kernels.subject import require_like
 
     fmt = formats.get(job.format)
     columns = tensors.from_bits(torch.arange(_COLUMNS, device=rows.device), fmt)
@@ -67,12 +63,4 @@ def _call(job: Job, function: Callable[..., Any], rows: torch.Tensor) -> torch.T
     # A bias has one value a column already; other operators take two arguments of one shape.
     has_columns = operators.get(job.operator).arguments[-1] == "bias"
     second = columns if has_columns else columns.expand(shape).contiguous()
-    raised = None
-    try:
-        actual = function(first, second)
-    except (Exception, SystemExit) as error:
-        raised = failure(error)
-    if raised is not None:
-        raise raised
-    require_like(actual, torch.Size(shape), tensors.dtype(fmt), rows.device)
-    return actual.detach().contiguous()
+    return called(function, (first, second), like=first).contiguous()

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from gelu_verify.campaign import pair_shard
+from gelu_verify.campaign.call import called
 from gelu_verify.job import Job
 
 #: Patterns a call of the kernel takes. On a CPU its input and output stay in the cache, and no
@@ -83,22 +84,8 @@ def measure_shard(
 
 
 def _call(function: Callable[..., Any], derivative: int, bits: Any) -> Any:
-    """Return the kernel's results (N,) for patterns; dy = 1 for a backward.
-
-    Raises :class:`KernelFailure`, without the original exception: that may not reach a parent.
-    """
+    """Return the kernel's results (N,) for patterns; dy = 1 for a backward."""
     import torch
 
-    from gelu_verify.kernels.failure import failure
-    from gelu_verify.kernels.subject import require_like
-
     x = bits.view(torch.float32)
-    raised = None
-    try:
-        actual = function(torch.ones_like(x), x) if derivative else function(x)
-    except (Exception, SystemExit) as error:
-        raised = failure(error)
-    if raised is not None:
-        raise raised
-    require_like(actual, x.shape, torch.float32, x.device)
-    return actual.detach()
+    return called(function, (torch.ones_like(x), x) if derivative else (x,), like=x)
