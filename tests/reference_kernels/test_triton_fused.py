@@ -4,12 +4,8 @@ Without a GPU they run in Triton's CPU interpreter, and are compiled for sm_90 i
 """
 
 import importlib
-import json
 import math
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -24,6 +20,7 @@ from gelu_verify.bounds import Arithmetic
 from gelu_verify.contracts import get as contract
 from gelu_verify.operators import fused
 from reference_kernels import triton_fused as tf
+from tests.reference_kernels.subprocesses import compiling
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 FORMATS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -269,19 +266,7 @@ print(json.dumps(found))
 
 @pytest.mark.slow
 def test_every_kernel_compiles_for_sm_90_without_spills():
-    environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
-    root = Path(__file__).parents[2]
-    run = subprocess.run(
-        [sys.executable, "-c", COMPILE],
-        cwd=root,
-        env=environment | {"PYTHONPATH": str(root)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr[-2000:]
-    found = json.loads(run.stdout.splitlines()[-1])
+    found = compiling("-c", COMPILE)
     assert len(found) == 14
     for kernel, facts in found.items():
         assert not any(facts["stack_bytes"]), f"{kernel} spills: {facts}"

@@ -1,12 +1,8 @@
 """The Triton kernels compiled for sm_90, without a GPU: spills, instructions, width of loads."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+
+from tests.reference_kernels.subprocesses import compiling
 
 pytest.importorskip("triton", reason="Triton is not installed")
 
@@ -67,19 +63,7 @@ MOST_INSTRUCTIONS = {"fp32": 54, "i16": 27, "fp16": 27}
 @pytest.fixture(scope="module")
 def compiled():
     """What became of every kernel and storage type on sm_90."""
-    environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
-    root = Path(__file__).parents[2]
-    run = subprocess.run(
-        [sys.executable, "-c", COMPILE],
-        cwd=root,
-        env=environment | {"PYTHONPATH": str(root)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr[-2000:]
-    return json.loads(run.stdout.splitlines()[-1])
+    return compiling("-c", COMPILE)
 
 
 def test_every_kernel_compiles_for_sm_90_without_spills(compiled):

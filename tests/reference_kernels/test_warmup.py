@@ -16,25 +16,15 @@ from triton.backends.compiler import GPUTarget
 from gelu_verify.errors import UnavailableError, UsageError
 from reference_kernels.triton_fused import compiled, launch, warmup
 from tests.cli.command import here
+from tests.reference_kernels.subprocesses import compiling
 
 #: One of sizes that are multiples of 16 and one of odd sizes: other specialisations.
 CASES = ("linear_gelu:m=16,k=64,n=32", "bias_gelu:m=5,n=33")
 
 
-def compiling(how, cache, *cases):
-    environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
-    root = Path(__file__).parents[2]
-    run = subprocess.run(
-        [sys.executable, "-m", "tests.reference_kernels.compiling", how, *cases],
-        cwd=root,
-        env=environment | {"PYTHONPATH": str(root), "TRITON_CACHE_DIR": str(cache)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr[-2000:]
-    return json.loads(run.stdout.splitlines()[-1])
+def compiled_by(how, cache, *cases):
+    words = ("-m", "tests.reference_kernels.compiling", how, *cases)
+    return compiling(*words, TRITON_CACHE_DIR=str(cache))
 
 
 def binaries(found):
@@ -45,13 +35,13 @@ def binaries(found):
 def warm(tmp_path_factory):
     """A cache with everything compiled ahead, and its index."""
     cache = tmp_path_factory.mktemp("ahead")
-    return cache, compiling("ahead", cache, *CASES)
+    return cache, compiled_by("ahead", cache, *CASES)
 
 
 @pytest.mark.slow
 def test_first_call_compiles_what_a_warmup_compiles(warm, tmp_path):
     _, ahead = warm
-    met = compiling("met", tmp_path, *CASES)
+    met = compiled_by("met", tmp_path, *CASES)
     assert binaries(met) == binaries(ahead)
     assert all(part["ahead"] for part in ahead)
     assert not any(part["ahead"] for part in met)
@@ -66,7 +56,7 @@ def test_first_call_after_a_warmup_compiles_nothing(warm):
     cache, ahead = warm
     binaries_before = {path: path.stat().st_mtime_ns for path in cache.rglob("*.cubin")}
     assert len(binaries_before) == len(ahead)
-    assert binaries(compiling("met", cache, *CASES)) == binaries(ahead)
+    assert binaries(compiled_by("met", cache, *CASES)) == binaries(ahead)
     assert {path: path.stat().st_mtime_ns for path in cache.rglob("*.cubin")} == binaries_before
 
 

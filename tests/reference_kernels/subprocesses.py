@@ -1,0 +1,24 @@
+"""Python without Triton's interpreter: kernels are defined to be compiled, not interpreted."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+
+def compiling(*words, **environment):
+    """What a Python run prints last, as JSON; it must succeed."""
+    root = Path(__file__).parents[2]
+    own = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
+    run = subprocess.run(
+        [sys.executable, *words],
+        cwd=root,
+        env=own | {"PYTHONPATH": str(root)} | environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr[-2000:]
+    return json.loads(run.stdout.splitlines()[-1])
