@@ -16,10 +16,16 @@ def _places(M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
 
 
 @triton.jit
+def _block(ptr, m, n, inside, stride_m, stride_n):
+    """fp32 of the elements at rows m and columns n; 0 outside."""
+    places = m[:, None] * stride_m + n[None, :] * stride_n
+    return storage.widen(tl.load(ptr + places, mask=inside, other=0))
+
+
+@triton.jit
 def _argument(x_ptr, bias_ptr, m, n, inside, stride_xm, stride_xn, stride_bias, N, HAS_BIAS):
     """fp32 x + bias, x alone where there is no bias."""
-    x = tl.load(x_ptr + m[:, None] * stride_xm + n[None, :] * stride_xn, mask=inside, other=0)
-    z = storage.widen(x)
+    z = _block(x_ptr, m, n, inside, stride_xm, stride_xn)
     if HAS_BIAS:
         bias = tl.load(bias_ptr + n * stride_bias, mask=n < N, other=0)
         z += storage.widen(bias)[None, :]
@@ -71,8 +77,8 @@ def bias_gelu_backward_kernel(
     """Store g = dy·f'(x + bias), (M, N) contiguous, and its fp32 sum over this program's rows."""
     m, n, inside = _places(M, N, BLOCK_M, BLOCK_N)
     z = _argument(x_ptr, bias_ptr, m, n, inside, stride_xm, stride_xn, stride_bias, N, HAS_BIAS)
-    dy = tl.load(dy_ptr + m[:, None] * stride_dm + n[None, :] * stride_dn, mask=inside, other=0)
-    g = activation.gelu_backward(storage.widen(dy), z, FORMULA, FAST)
+    dy = _block(dy_ptr, m, n, inside, stride_dm, stride_dn)
+    g = activation.gelu_backward(dy, z, FORMULA, FAST)
     out = storage.narrow(g, out_ptr.dtype.element_ty)
     tl.store(out_ptr + m[:, None] * N + n[None, :], out, mask=inside)
     sums = tl.sum(tl.where(inside, g, 0.0), axis=0)
@@ -97,9 +103,9 @@ def geglu_kernel(
 ):
     """Store f(gate)·up, (M, N) contiguous."""
     m, n, inside = _places(M, N, BLOCK_M, BLOCK_N)
-    gate = tl.load(gate_ptr + m[:, None] * stride_gm + n[None, :] * stride_gn, mask=inside, other=0)
-    up = tl.load(up_ptr + m[:, None] * stride_um + n[None, :] * stride_un, mask=inside, other=0)
-    y = activation.gelu(storage.widen(gate), FORMULA, FAST) * storage.widen(up)
+    gate = _block(gate_ptr, m, n, inside, stride_gm, stride_gn)
+    up = _block(up_ptr, m, n, inside, stride_um, stride_un)
+    y = activation.gelu(gate, FORMULA, FAST) * up
     y = storage.narrow(y, out_ptr.dtype.element_ty)
     tl.store(out_ptr + m[:, None] * N + n[None, :], y, mask=inside)
 
@@ -126,10 +132,9 @@ def geglu_backward_kernel(
 ):
     """Store dy·up·f'(gate) and dy·f(gate), both (M, N) contiguous."""
     m, n, inside = _places(M, N, BLOCK_M, BLOCK_N)
-    dy = tl.load(dy_ptr + m[:, None] * stride_dm + n[None, :] * stride_dn, mask=inside, other=0)
-    gate = tl.load(gate_ptr + m[:, None] * stride_gm + n[None, :] * stride_gn, mask=inside, other=0)
-    up = tl.load(up_ptr + m[:, None] * stride_um + n[None, :] * stride_un, mask=inside, other=0)
-    dy, gate, up = storage.widen(dy), storage.widen(gate), storage.widen(up)
+    dy = _block(dy_ptr, m, n, inside, stride_dm, stride_dn)
+    gate = _block(gate_ptr, m, n, inside, stride_gm, stride_gn)
+    up = _block(up_ptr, m, n, inside, stride_um, stride_un)
     dtype: tl.constexpr = dgate_ptr.dtype.element_ty
     dgate = activation.gelu_backward(dy * up, gate, FORMULA, FAST)
     dup = dy * activation.gelu(gate, FORMULA, FAST)
