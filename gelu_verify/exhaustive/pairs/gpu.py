@@ -112,9 +112,7 @@ def _operands(
     return (0, factor, values, packed) if reference.swept == 0 else (1, values, factor, packed)
 
 
-def _starts(
-    reference: PairReference, packed: torch.Tensor, first: int, rows: int
-) -> torch.Tensor:
+def _starts(reference: PairReference, packed: torch.Tensor, first: int, rows: int) -> torch.Tensor:
     """Return where the segments of rows begin, and where the last ends, int32 (..., segments + 1).
 
     Those of products are the same in all rows: none changes with a column that is not the swept
