@@ -93,8 +93,8 @@ def _segment(
     half_first = tl.full((BLOCK,), BEHIND, tl.int32)
     one_first = tl.full((BLOCK,), BEHIND, tl.int32)
     zero_first = tl.full((BLOCK,), BEHIND, tl.int32)
-    marks = tl.zeros((BLOCK,), tl.int32)
-    members = tl.zeros((BLOCK,), tl.int32)
+    plain = tl.zeros((BLOCK,), tl.int32)
+    odds = tl.zeros((BLOCK,), tl.int32)
     signed = tl.zeros((BLOCK,), tl.int64)
     small_square = tl.zeros((BLOCK,), tl.int64)
     large_square = tl.zeros((BLOCK,), tl.int64)
@@ -119,7 +119,7 @@ def _segment(
         rounds_to_zero = tl.abs(y) <= tiny
         is_zero = magnitude == 0
         opposite = (bits ^ _upper(y)) < 0
-        judged = due & (size < 1e300) & mask & (code >= 0)
+        judged = due & (magnitude < 0x7F800000) & mask & (code >= 0)
         beyond_half = size > half_to
         beyond_one = size > one_to
         # NaN is due for NaN, an infinity of its sign for what overflows.
@@ -141,10 +141,11 @@ def _segment(
         half_first = tl.minimum(half_first, tl.where(beyond_half, at, BEHIND))
         one_first = tl.minimum(one_first, tl.where(beyond_one, at, BEHIND))
         zero_first = tl.minimum(zero_first, tl.where(wrong_zero, at, BEHIND))
-        members += judged.to(tl.int32) + tl.where(size > 16777216.0, 1 << 16, 0)
-        marks += tl.where(beyond_half, 1, 0) + tl.where(beyond_one, 1 << 10, 0)
-        marks += tl.where(wrong_zero, 1 << 20, 0)
-        clipped = tl.minimum(tl.maximum(usable, -16777216.0), 16777216.0)
+        is_huge = size > 16777216.0
+        plain += tl.where(beyond_half, 1, 0) + tl.where(beyond_one, 1 << 16, 0)
+        odds += tl.where(wrong_zero, 1, 0) + tl.where(is_huge, 1 << 16, 0)
+        clipped = tl.where(is_huge, 16777216.0, usable)
+        clipped = tl.where(is_huge & (_upper(usable) < 0), -16777216.0, clipped)
         signed += (clipped + FINE).to(tl.int64, bitcast=True) - FINE_BITS
         square = clipped * clipped
         is_small = size <= 256.0
@@ -158,33 +159,34 @@ def _segment(
         chosen = flag.to(tl.int32)
         number = tl.sum(chosen, 0).to(tl.int64)
         if number > 0:
-            place = tl.atomic_add(counter_ptr, number) + tl.cumsum(chosen, 0) - chosen
+            place = (
+                tl.atomic_add(counter_ptr, number, sem="relaxed") + tl.cumsum(chosen, 0) - chosen
+            )
             index = row.to(tl.int64) * 65536 + at
             tl.store(flagged_ptr + place, index, mask=flag & (place < capacity))
 
-    # Counts of a segment are at most 2^16: three to an int64.
-    three = (marks & 0x3FF).to(tl.int64) + (((marks >> 10) & 0x3FF).to(tl.int64) << 20)
-    three = tl.sum(three + ((marks >> 20).to(tl.int64) << 40), 0)
-    two = tl.sum((members & 0xFFFF).to(tl.int64) + ((members >> 16).to(tl.int64) << 20), 0)
-    count, zeros = two & 0xFFFFF, three >> 40
-    _found(three & 0xFFFFF, half_first, worst, worst_at, found_ptr + 24, worst_ptr + 8)
-    _found(
-        (three >> 20) & 0xFFFFF, one_first, worst, worst_at, found_ptr + 27, worst_ptr + 9
-    )  # fmt: skip
+    # Every thread has two counts of less than 2^15 in one number, and a segment at most 2^16.
+    plain_sums = tl.sum((plain & 0xFFFF).to(tl.int64) + ((plain >> 16).to(tl.int64) << 32), 0)
+    odd_sums = tl.sum((odds & 0xFFFF).to(tl.int64) + ((odds >> 16).to(tl.int64) << 32), 0)
+    zeros = odd_sums & 0xFFFFF
+    _found(plain_sums & 0xFFFFF, half_first, worst, worst_at, found_ptr + 24, worst_ptr + 8)
+    _found(plain_sums >> 32, one_first, worst, worst_at, found_ptr + 27, worst_ptr + 9)
     _found(zeros, zero_first, zero_worst, zero_worst_at, found_ptr + 30, worst_ptr + 10)
     if code >= 0:
         _found(zeros, zero_first, zero_worst, zero_worst_at, found_ptr + 33, worst_ptr + 11)
+        slot = tl.arange(0, BINS_POWER)
+        bins = tl.where(slot < BINS, bins, 0)
+        count = tl.sum(bins, 0).to(tl.int64)
         _found(count, worst_at, worst, worst_at, found_ptr + code * 3, worst_ptr + code)
         base = sums_ptr + code * 5
-        tl.atomic_add(base, count)
-        tl.atomic_add(base + 1, tl.sum(signed, 0))
-        tl.atomic_add(base + 2, tl.sum(small_square, 0))
-        tl.atomic_add(base + 3, tl.sum(large_square, 0))
-        tl.atomic_add(base + 4, two >> 20)
-        tl.atomic_add(counter_ptr + 1, (stop - start).to(tl.int64))
-        slot = tl.arange(0, BINS_POWER)
+        tl.atomic_add(base, count, sem="relaxed")
+        tl.atomic_add(base + 1, tl.sum(signed, 0), sem="relaxed")
+        tl.atomic_add(base + 2, tl.sum(small_square, 0), sem="relaxed")
+        tl.atomic_add(base + 3, tl.sum(large_square, 0), sem="relaxed")
+        tl.atomic_add(base + 4, odd_sums >> 32, sem="relaxed")
+        tl.atomic_add(counter_ptr + 1, (stop - start).to(tl.int64), sem="relaxed")
         target = histogram_ptr + code * BINS_POWER + slot
-        tl.atomic_add(target, bins, mask=(bins > 0) & (slot < BINS))
+        tl.atomic_add(target, bins, mask=bins > 0, sem="relaxed")
 
 
 @triton.jit
