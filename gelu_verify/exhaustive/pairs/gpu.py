@@ -19,6 +19,8 @@ from gelu_verify.measure.regions import REGIONS, TINY_BELOW
 _CAPACITY = 1 << 27
 #: Columns at a time: two a thread, whose figures stay in registers.
 _BLOCK, _WARPS = 256, 4
+#: Four programs share a multiprocessor; nothing of the loop spills.
+_REGISTERS = 128
 _BINS_POWER = 256
 #: Cuts of a row of sums have room for this many.
 _CUTS = 32
@@ -62,7 +64,8 @@ def _launched(
         flagged, counter, capacity,
         MODE=mode, FORMULA=reference.formula, TERMS=terms, LOWEST_BIN=histogram.OFFSET,
         BINS=histogram.BIN_COUNT, BLOCK=_BLOCK, IS_BF16=is_bf16, PRECISION=limits.precision,
-        LOWEST_FIELD=limits.emin + 1023, num_warps=_WARPS, enable_fp_fusion=False,
+        LOWEST_FIELD=limits.emin + 1023, num_warps=_WARPS,
+        enable_fp_fusion=False, maxnreg=_REGISTERS,
     )  # fmt: skip
     count, finite = counter.tolist()
     if count > capacity:
