@@ -49,7 +49,7 @@ class Engine(Protocol):
     def measure(self, first: int, actual: torch.Tensor, lead: int) -> Callable[[], Leftovers]:
         """Begin to add results (N,), of which the first ``lead`` (0 or 1) only come before.
 
-        What is returned waits for the rest, and is to be called once, before anything else.
+        What is returned waits for the rest, and is to be called once, before the rows are taken.
         """
 
     def take(self) -> Figures:
@@ -65,10 +65,14 @@ def runs(starts: np.ndarray, stops: np.ndarray) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class EnginePass:
-    """A pass whose figures come from an engine; ``general`` holds function, contract and census."""
+    """A pass whose figures come from an engine; ``general`` holds function, contract and census.
+
+    begun: the last call: its first pattern, its results, and what waits for the rest.
+    """
 
     general: Pass
     engine: Engine
+    begun: list[tuple[int, torch.Tensor, Callable[[], Leftovers]]] = field(default_factory=list)
     collected: list[Scattered] = field(default_factory=list)
     ranges: list[tuple[int, Results]] = field(default_factory=list)
 
@@ -79,17 +83,23 @@ class EnginePass:
         """
         actual = actual.contiguous()
         rest = self.engine.measure(first, actual, lead)
-        if actual.device.type != "cpu":
-            self._judge_waiting()  # what earlier calls left, while the device measures this one
-        left = rest()
-        low = first - lead
-        self.ranges.extend(
-            (start, _results(low, actual, start, stop)) for start, stop in left.ranges
-        )
-        if sum(len(part.bits) for _, part in self.ranges) >= _FEW:
-            self._measure_ranges()  # which hold on to the results of this call
-        for part in left.selected:
-            self._collect(part.on_cpu() if len(part) < _FEW else part)
+        self._end_begun()  # while the device measures this one
+        self.begun.append((first - lead, actual, rest))
+        if actual.device.type == "cpu":
+            self._end_begun()
+
+    def _end_begun(self) -> None:
+        """Take what the last call leaves; it is judged with that of other calls, at the end."""
+        for low, actual, rest in self.begun:
+            left = rest()
+            self.ranges.extend(
+                (start, _results(low, actual, start, stop)) for start, stop in left.ranges
+            )
+            if sum(len(part.bits) for _, part in self.ranges) >= _FEW:
+                self._measure_ranges()  # which hold on to the results of this call
+            for part in left.selected:
+                self._collect(part.on_cpu() if len(part) < _FEW else part)
+        self.begun.clear()
 
     def _collect(self, part: Scattered) -> None:
         if self.collected and self.collected[-1].bits.device != part.bits.device:
@@ -100,12 +110,10 @@ class EnginePass:
 
     def finish(self) -> None:
         """Add all that the engine holds to the census: to be called after the last results."""
-        self._judge_waiting()
-        settled.add(self.general, self.engine.take())
-
-    def _judge_waiting(self) -> None:
+        self._end_begun()
         self._measure_ranges()
         self._judge_collected()
+        settled.add(self.general, self.engine.take())
 
     def _measure_ranges(self) -> None:
         for start, results in self.ranges:
