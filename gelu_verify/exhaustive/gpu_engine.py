@@ -69,6 +69,23 @@ def reference_table(
     return torch.tensor(values, dtype=torch.float64, device=device), 2
 
 
+class _Copy:
+    """Integers on their way to the host: who reads them does not wait for what began later."""
+
+    def __init__(self, numbers: torch.Tensor) -> None:
+        self._numbers = numbers.to("cpu", non_blocking=True)
+        self._arrived = torch.cuda.Event() if numbers.is_cuda else None
+        if self._arrived is not None:
+            self._arrived.record(torch.cuda.current_stream(numbers.device))
+
+    def tolist(self) -> list[int]:
+        """Wait for the numbers and return them."""
+        if self._arrived is not None:
+            self._arrived.synchronize()
+        numbers: list[int] = self._numbers.tolist()
+        return numbers
+
+
 class _Launch:
     """The pieces of one kind of work of a call, and what the kernels leave of each."""
 
@@ -128,12 +145,12 @@ class GpuEngine:
         ]
         # One copy tells whether anything is left over.
         sums = [launch.counts.sum(1, dtype=torch.int64) for launch in launches]
-        totals = torch.cat([other.sum().reshape(1), *sums])
+        totals = _Copy(torch.cat([other.sum().reshape(1), *sums]))
         return partial(self._rest, first, stop, low, actual, work, other, launches, totals)
 
     def _rest(
         self, first: int, stop: int, low: int, actual: torch.Tensor, work: WorkList,
-        other: torch.Tensor, launches: list[_Launch], counted: torch.Tensor,
+        other: torch.Tensor, launches: list[_Launch], counted: _Copy,
     ) -> Leftovers:  # fmt: skip
         """Finish a call, whose totals (of wrong flat pieces, selected and far elements) are known.
 
@@ -152,11 +169,7 @@ class GpuEngine:
         ranges = list(work.infinite)
         if totals[0]:
             ranges += self._other(work.flat, other.cpu().numpy() != 0)
-        left = [
-            (launch, far)
-            for launch, far, selected in zip(launches, has_far, totals[1::2], strict=True)
-            if far or selected
-        ]
+        left = list(zip(launches, has_far, totals[1::2], strict=True))
         return Leftovers(ranges, self._selected(left, low, actual))
 
     def take(self) -> Figures:
@@ -264,25 +277,34 @@ class GpuEngine:
         )  # fmt: skip
 
     def _selected(
-        self, launches: list[tuple[_Launch, bool]], low: int, actual: torch.Tensor
+        self, launches: list[tuple[_Launch, bool, int]], low: int, actual: torch.Tensor
     ) -> Iterator[Scattered]:
         """Yield the selected elements, at most ``_SELECTED`` and the rest of a piece at a time."""
-        for launch, has_far in launches:
+        for launch, has_far, known in launches:
+            # What no set took was selected after the totals were known.
+            total = int(launch.selected.sum()) if has_far else known
+            if total == 0:
+                continue
             pieces = launch.selected.nonzero().flatten()
             counts = launch.selected[pieces].long()
-            batch = torch.div(counts.cumsum(0) - counts, _SELECTED, rounding_mode="floor")
+            places = counts.cumsum(0) - counts
+            if total <= _SELECTED:
+                yield self._written(launch, has_far, pieces, places, total, low, actual)
+                continue
+            batch = torch.div(places, _SELECTED, rounding_mode="floor")
             for size in torch.unique_consecutive(batch, return_counts=True)[1].tolist():
                 members, pieces = pieces[:size], pieces[size:]
-                yield self._written(launch, has_far, members, low, actual)
+                part, counts = counts[:size], counts[size:]
+                places, total = part.cumsum(0) - part, int(part.sum())
+                yield self._written(launch, has_far, members, places, total, low, actual)
 
     def _written(
-        self, launch: _Launch, has_far: bool, members: torch.Tensor, low: int, actual: torch.Tensor
-    ) -> Scattered:
-        counts = launch.selected[members].long()
-        bits = torch.empty(int(counts.sum()), dtype=torch.int32, device=self.device)
+        self, launch: _Launch, has_far: bool, members: torch.Tensor, places: torch.Tensor,
+        total: int, low: int, actual: torch.Tensor,
+    ) -> Scattered:  # fmt: skip
+        bits = torch.empty(total, dtype=torch.int32, device=self.device)
         gpu_kernels.select_kernel[(len(members),)](
-            *self._arguments(launch, low, actual),
-            members, counts.cumsum(0) - counts, bits, self._tanh,
+            *self._arguments(launch, low, actual), members, places, bits, self._tanh,
             SETS=has_far, **self._constexprs(launch),
         )  # fmt: skip
         return neighbours(self.formula, bits, low, actual)
