@@ -44,6 +44,8 @@ class Scattered:
 
     def on_cpu(self) -> Scattered:
         """Return the elements on the CPU, where a few are measured faster."""
+        if self.bits.device.type == "cpu":
+            return self
         floats = (self.actual.view(torch.int32), self.before.view(torch.int32))
         bits, actual, before = torch.stack([self.bits, *floats]).cpu()  # one copy waits once
         return Scattered(bits, actual.view(torch.float32), before.view(torch.float32))

@@ -349,3 +349,49 @@ def test_triton_kernel_gives_the_figures_of_the_other_engines(operator, name, mo
     figures.flagged = figures.flagged.sort().values
     assert (first, part.shape) == (row, actual.shape)
     same(figures, cpu.measured(ref, limits, row, actual))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("operator", SOUND)
+@pytest.mark.parametrize("name", ["bf16", "fp16"])
+def test_compiled_kernel_gives_the_figures_of_the_loop_on_a_gpu(operator, name) -> None:
+    from gelu_verify.exhaustive.pairs import gpu
+
+    device = torch.device("cuda")
+    on_gpu = pair_reference(operators.get(operator), "erf", formats.get(name), device)
+    limits = Limits.of(on_gpu.fmt, 4.0 - OPEN)
+    for row in ROWS:
+        actual = results(noisy(SOUND[operator]), operator, name, row)
+        ((_, _, figures),) = gpu.measured(on_gpu, limits, row, actual.to(device))
+        expected = cpu.in_torch(reference(operator, name), limits, row, actual)
+        assert np.array_equal(figures.histogram, expected.histogram)
+        assert torch.equal(figures.flagged.sort().values.cpu(), expected.flagged)
+        assert np.allclose(figures.largest, expected.largest, rtol=1e-9, atol=0.0)
+        assert np.array_equal(figures.beyond, expected.beyond)
+        assert np.array_equal(figures.zeros, expected.zeros)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("operator", SOUND)
+def test_many_rows_at_once_add_up_to_each_row_alone_on_a_gpu(operator) -> None:
+    """Many fill the multiprocessors, where a kernel that spilled registers miscounted."""
+    from gelu_verify.exhaustive.pairs import gpu
+
+    device = torch.device("cuda")
+    on_gpu = pair_reference(operators.get(operator), "erf", formats.get("bf16"), device)
+    limits = Limits.of(on_gpu.fmt, 4.0 - OPEN)
+    first, rows = 0xC0A0, 2048
+    actual = torch.cat(
+        [
+            results(SOUND[operator], operator, "bf16", first + part, 64)
+            for part in range(0, rows, 64)
+        ]
+    ).to(device)
+    ((_, _, together),) = gpu.measured(on_gpu, limits, first, actual)
+    counts, flagged = np.zeros_like(together.histogram), []
+    for low in range(0, rows, 32):
+        ((_, _, part),) = gpu.measured(on_gpu, limits, first + low, actual[low : low + 32])
+        counts += part.histogram
+        flagged.append(part.flagged + low * PATTERNS)
+    assert np.array_equal(together.histogram, counts)
+    assert torch.equal(together.flagged.sort().values, torch.cat(flagged).sort().values)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
+from gelu_verify.errors import UnavailableError
 from gelu_verify.exhaustive.gpu_engine import reference_table
 from gelu_verify.exhaustive.pairs import reference as exact
 from gelu_verify.exhaustive.pairs.figures import PLAIN_LIMITS, Figures, Limits
@@ -19,8 +20,9 @@ from gelu_verify.measure.regions import REGIONS, TINY_BELOW
 _CAPACITY = 1 << 27
 #: Columns at a time: two a thread, whose figures stay in registers.
 _BLOCK, _WARPS = 256, 4
-#: Four programs share a multiprocessor; nothing of the loop spills.
-_REGISTERS = 128
+#: Registers a thread, by mode: as few as leave nothing to spill, so that many programs run at once.
+#: What ptxas 12.8 makes of the kernel when it has to spill gives wrong counts, or faults.
+_REGISTERS = {0: 128, 1: 168, 2: 168}
 _BINS_POWER = 256
 #: Cuts of a row of sums have room for this many.
 _CUTS = 32
@@ -58,15 +60,21 @@ def _launched(
     starts = _starts(reference, codes, first, rows)
     stride = 0 if starts.dim() == 1 else starts.shape[1]
     is_bf16 = actual.dtype is torch.bfloat16
-    gpu_kernels.rows_kernel[(rows,)](
+    kernel = gpu_kernels.rows_kernel[(rows,)](
         actual.view(torch.int16) if is_bf16 else actual, left, right, codes, starts, stride,
         starts.shape[-1] - 1, table, _constants(reference, limits), first, sums, bins, found, worst,
         flagged, counter, capacity,
         MODE=mode, FORMULA=reference.formula, TERMS=terms, LOWEST_BIN=histogram.OFFSET,
         BINS=histogram.BIN_COUNT, BLOCK=_BLOCK, IS_BF16=is_bf16, PRECISION=limits.precision,
         LOWEST_FIELD=limits.emin + 1023, num_warps=_WARPS,
-        enable_fp_fusion=False, maxnreg=_REGISTERS,
+        enable_fp_fusion=False, maxnreg=_REGISTERS[mode],
     )  # fmt: skip
+    if getattr(kernel, "n_spills", 0):  # None in the interpreter
+        raise UnavailableError(
+            f"pairs on a GPU: the kernel spills {kernel.n_spills} registers at {_REGISTERS[mode]} "
+            "a thread, expected 0, without which its figures are not to be trusted. "
+            "Measure on a CPU, and report the versions of torch and triton."
+        )
     count, finite = counter.tolist()
     if count > capacity:
         return None
