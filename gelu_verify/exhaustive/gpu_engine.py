@@ -8,8 +8,8 @@ is of torch's evaluation on the CPU, by which all samples are measured.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from functools import cache, partial
+from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -69,23 +69,6 @@ def reference_table(
     return torch.tensor(values, dtype=torch.float64, device=device), 2
 
 
-class _Copy:
-    """Integers on their way to the host: who reads them does not wait for what began later."""
-
-    def __init__(self, numbers: torch.Tensor) -> None:
-        self._numbers = numbers.to("cpu", non_blocking=True)
-        self._arrived = torch.cuda.Event() if numbers.is_cuda else None
-        if self._arrived is not None:
-            self._arrived.record(torch.cuda.current_stream(numbers.device))
-
-    def tolist(self) -> list[int]:
-        """Wait for the numbers and return them."""
-        if self._arrived is not None:
-            self._arrived.synchronize()
-        numbers: list[int] = self._numbers.tolist()
-        return numbers
-
-
 class _Launch:
     """The pieces of one kind of work of a call, and what the kernels leave of each."""
 
@@ -133,8 +116,8 @@ class GpuEngine:
         shape = (len(empty.counts), _BINS_POWER)
         self._counts = torch.zeros(shape, dtype=torch.int32, device=self.device)
 
-    def measure(self, first: int, actual: torch.Tensor, lead: int) -> Callable[[], Leftovers]:
-        """Begin to add results (N,), of which the first ``lead`` (0 or 1) only come before."""
+    def measure(self, first: int, actual: torch.Tensor, lead: int) -> Leftovers:
+        """Add results (N,), of which the first ``lead`` (0 or 1) only come before."""
         low, stop = first - lead, first + actual.numel() - lead
         work = work_list(self.formula, self.derivative, first, stop)
         other = self._flat(work.flat, low, actual)
@@ -145,18 +128,16 @@ class GpuEngine:
         ]
         # One copy tells whether anything is left over.
         sums = [launch.counts.sum(1, dtype=torch.int64) for launch in launches]
-        totals = _Copy(torch.cat([other.sum().reshape(1), *sums]))
-        return partial(self._rest, first, stop, low, actual, work, other, launches, totals)
+        totals = torch.cat([other.sum().reshape(1), *sums])
+        return self._rest(first, stop, low, actual, work, other, launches, totals.tolist())
 
     def _rest(
         self, first: int, stop: int, low: int, actual: torch.Tensor, work: WorkList,
-        other: torch.Tensor, launches: list[_Launch], counted: _Copy,
+        other: torch.Tensor, launches: list[_Launch], totals: list[int],
     ) -> Leftovers:  # fmt: skip
-        """Finish a call, whose totals (of wrong flat pieces, selected and far elements) are known.
-
-        counted: int64 (1 + 2 launches,).
+        """Finish a call, whose totals are known: wrong flat pieces; selected and far elements of
+        every launch.
         """
-        totals = counted.tolist()
         has_far = [total > 0 for total in totals[2::2]]
         for launch, far in zip(launches, has_far, strict=True):
             if far:

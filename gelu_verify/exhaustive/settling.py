@@ -7,7 +7,7 @@ the general :class:`~gelu_verify.exhaustive.measuring.Pass`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -46,10 +46,10 @@ class Engine(Protocol):
 
     name: str
 
-    def measure(self, first: int, actual: torch.Tensor, lead: int) -> Callable[[], Leftovers]:
-        """Begin to add results (N,), of which the first ``lead`` (0 or 1) only come before.
+    def measure(self, first: int, actual: torch.Tensor, lead: int) -> Leftovers:
+        """Add results (N,), of which the first ``lead`` (0 or 1) only come before.
 
-        What is returned waits for the rest, and is to be called once, before the rows are taken.
+        What is left over is to be read before the next call: a kernel may use its memory again.
         """
 
     def take(self) -> Figures:
@@ -67,12 +67,11 @@ def runs(starts: np.ndarray, stops: np.ndarray) -> list[tuple[int, int]]:
 class EnginePass:
     """A pass whose figures come from an engine; ``general`` holds function, contract and census.
 
-    begun: the last call: its first pattern, its results, and what waits for the rest.
+    What calls leave is judged together at the end: to judge a few costs as much as thousands.
     """
 
     general: Pass
     engine: Engine
-    begun: list[tuple[int, torch.Tensor, Callable[[], Leftovers]]] = field(default_factory=list)
     collected: list[Scattered] = field(default_factory=list)
     ranges: list[tuple[int, Results]] = field(default_factory=list)
 
@@ -82,30 +81,20 @@ class EnginePass:
         first: the first pattern to be added.
         """
         actual = actual.contiguous()
-        rest = self.engine.measure(first, actual, lead)
-        self._end_begun()  # while the device measures this one
-        self.begun.append((first - lead, actual, rest))
-        if actual.device.type == "cpu":
-            self._end_begun()
-
-    def _end_begun(self) -> None:
-        """Take what the last call leaves; it is judged with that of other calls, at the end."""
-        for low, actual, rest in self.begun:
-            left = rest()
-            self.ranges.extend(
-                (start, _results(low, actual, start, stop)) for start, stop in left.ranges
-            )
-            if sum(len(part.bits) for _, part in self.ranges) >= _FEW:
-                self._measure_ranges()  # which hold on to the results of this call
-            for part in left.selected:
-                self.collected.append(part)
-                if sum(map(len, self.collected)) >= _COLLECTED[actual.device.type]:
-                    self._judge_collected()
-        self.begun.clear()
+        left = self.engine.measure(first, actual, lead)
+        low = first - lead
+        self.ranges.extend(
+            (start, _results(low, actual, start, stop)) for start, stop in left.ranges
+        )
+        if sum(len(part.bits) for _, part in self.ranges) >= _FEW:
+            self._measure_ranges()  # which hold on to the results of this call
+        for part in left.selected:
+            self.collected.append(part)
+            if sum(map(len, self.collected)) >= _COLLECTED[actual.device.type]:
+                self._judge_collected()
 
     def finish(self) -> None:
         """Add all that the engine holds to the census: to be called after the last results."""
-        self._end_begun()
         self._measure_ranges()
         self._judge_collected()
         settled.add(self.general, self.engine.take())
@@ -152,6 +141,6 @@ def _results(low: int, actual: torch.Tensor, start: int, stop: int) -> Results:
     ordered = start > low and start % (1 << 31)
     before = float(actual[start - low - 1]) if ordered else None
     part = actual[start - low : stop - low]
-    if stop - start < _FEW:
-        part = part.cpu()
+    if stop - start < _FEW:  # which wait, while a kernel may use its memory again
+        part = part.to("cpu", copy=True)
     return Results(consecutive_bits(start, stop - start, part.device), part, before)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,7 +12,7 @@ from gelu_verify.contracts import BUILT_IN, Contract, Subnormals, ZeroSign, besi
 from gelu_verify.exhaustive.census import Census
 from gelu_verify.exhaustive.pairs import cpu
 from gelu_verify.exhaustive.pairs.figures import PLAIN_LIMITS, Figures, Limits
-from gelu_verify.exhaustive.pairs.reference import OPEN, PATTERNS, PairReference, pair_reference
+from gelu_verify.exhaustive.pairs.reference import OPEN, PATTERNS, PairReference
 from gelu_verify.formats import tensors
 from gelu_verify.judge import Elements, Tally, judge
 from gelu_verify.measure.error import Class, Errors, measure
@@ -75,9 +74,7 @@ class PairPass:
         self.waiting.clear()
         ref = self.reference
         if numbers.numel() <= _FEW and numbers.is_cuda:
-            numbers, actual = numbers.cpu(), actual.cpu()
-            operator: Any = ref.operator  # hashable for the cache, as its protocol does not say
-            ref = pair_reference(operator, ref.formula, ref.fmt, numbers.device)
+            numbers, actual, ref = numbers.cpu(), actual.cpu(), ref.on_cpu()
         self._flagged(_Pairs(ref, numbers, actual))
 
     def _count_inputs(self, first: int, count: int, figures: Figures) -> None:
@@ -266,7 +263,10 @@ class _Rows:
 
     def sample(self, index: int, size: float | None = None) -> Sample:
         """Return one element; ``size`` is what the engine measured as its ``|error|``."""
-        sample = self.pairs(torch.tensor([index], device=self.actual.device)).batch().sample(0)
+        number = torch.tensor([index + self.first * PATTERNS])
+        actual = self.actual.view(-1)[index : index + 1].cpu()
+        # On a GPU a hundred launches for one element would take longer than the pass itself.
+        sample = _Pairs(self.reference.on_cpu(), number, actual).batch().sample(0)
         if size is None:
             return sample
         return Sample(sample.inputs, sample.actual, float(np.copysign(size, sample.error_ulp)))
