@@ -114,6 +114,10 @@ def _within_limit(limit: float, elements: Elements) -> torch.Tensor:
         tie = open_cases & (size == limit) & (side != 0)
         within[tie] = errors.ulp[tie].sign() == side[tie]
         open_cases &= ~tie
+    elif errors.bound and bool(open_cases.any()):
+        at_limit = open_cases & _rounds_to(limit, elements)
+        within |= at_limit
+        open_cases &= ~at_limit
     indices = open_cases.nonzero().flatten()
     if indices.numel() and (errors.bound or limit == _CORRECTLY_ROUNDED):
         inputs = tuple(part[indices] for part in elements.inputs)
@@ -128,6 +132,23 @@ def _within_limit(limit: float, elements: Elements) -> torch.Tensor:
             decided = torch.where(precise == limit, rounded, decided)
         within[indices] = decided.to(within.device)
     return within
+
+
+def _rounds_to(limit: float, elements: Elements) -> torch.Tensor:
+    """Return which open errors the oracle would give as the limit itself, in float64, bool (N,).
+
+    Where ``side_of_tie`` tells the side, a product of two 16-bit arguments is within 2^-60 of one
+    of 22 bits. From ulp/16 on that and its distance from any result are multiples of 2^-26 ULP, so
+    if the bound, 2^-38 ULP, leaves open on which side of a limit of 20 fractional bits it lies, it
+    is that limit; and 2^8 ULP times 2^-60 is lost in 4.
+    """
+    errors = elements.errors
+    is_product = len(elements.inputs) == 2 and elements.operator.intermediate != "x + bias"
+    if elements.fmt.bits != 16 or not is_product or limit < 4.0 or limit * 2.0**20 % 1.0 != 0.0:
+        return torch.zeros_like(errors.finite)
+    exact = elements.actual.double() - errors.ulp * errors.ulp_size
+    is_short = exact.abs() >= errors.ulp_size / 16
+    return is_short & (elements.operator.side_of_tie(elements.inputs) != 0)
 
 
 def _overflow_is_open(elements: Elements) -> torch.Tensor:
