@@ -4,8 +4,8 @@ A hand-written backward that is not marked as differentiable once gives second d
 complaint, with all that it computed out of autograd's sight taken for constants.
 
 The truth is ``H·w = (G(θ + h·w) - G(θ - h·w))/2h`` with the exact gradient G of <dy, f(θ)> in
-float64, for the arguments θ, and likewise ``f'·w`` for dy (H is symmetric). Its own error is at most
-twice what changes with half of h. Where G jumps between the points (a maximum picks another
+float64, for the arguments θ, and likewise ``f'·w`` for dy (H is symmetric). Its own error is at
+most twice what changes with half of h. Where G jumps between the points (a maximum picks another
 argument there), the quotient is the jump over h and no derivative: such elements, whose quotient
 changes by far more than a smooth function's would, are left out.
 
