@@ -54,8 +54,27 @@ _NOT_OFFERED = (
 def run(case: FusedCase) -> Outcome:
     """Compare second derivatives at small sizes."""
     own = ladder.cubes(case.operator, _SIZES, case.job.seed)
+    problems = [problem for problem in case.asked_or(own) if _can_be_judged(case, problem)]
     held = f"second derivatives within {_STEPS_MORE:.0f} times the relative bound of the gradient"
-    return examine(case, "double_backward", case.asked_or(own), _faults, held, _ABSENT)
+    return examine(case, "double_backward", problems, _faults, held, _ABSENT)
+
+
+def _can_be_judged(case: FusedCase, problem: Problem) -> bool:
+    """Tell whether a gradient has elements, all finite and bounded: no special value, no overflow.
+
+    What a second derivative makes of others no contract says. It multiplies inputs by each other:
+    their squares must not overflow either.
+    """
+    inputs = case.inputs(problem)
+    largest = case.subject.fmt.largest
+    if not all(bool((part.double().square() <= largest).all()) for part in inputs):
+        return False
+    shape = case.operator.output_shape(tuple(tuple(part.shape) for part in inputs))
+    dy = cotangent(case, problem, torch.empty(shape, device=case.subject.device))
+    if not dy.numel():
+        return False
+    right = case.operator.backward(dy, inputs, case.job.formula, case.arithmetic)
+    return all(bool(torch.isfinite(part.value.abs() + part.total).all()) for part in right)
 
 
 def _faults(case: FusedCase, problem: Problem) -> list[str] | None:
@@ -126,8 +145,8 @@ def _second(
 def _relative_bound(case: FusedCase, dy: Tensor, inputs: tuple[Tensor, ...]) -> float:
     """Return ρ, the largest ``‖slack‖/‖G‖`` over the arguments."""
     right = case.operator.backward(dy.detach(), inputs, case.job.formula, case.arithmetic)
-    ratios = [float(part.total.norm() / part.value.norm()) for part in right]
-    return max(ratio for ratio in ratios if ratio == ratio)  # noqa: PLR0124
+    ratios = [float(part.total.norm() / part.value.norm()) for part in right if part.value.any()]
+    return max(ratios, default=0.0)
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ def examine(
     failure that is no refusal.
     """
     if not problems:
-        message = "no case of a size that this check takes"
+        message = "no case that this check can judge"
         return Outcome([case.finding(check, FindingStatus.SKIPPED, message)])
     outcome = Outcome()
     told: set[str] = set()

@@ -23,7 +23,7 @@ def run(case: FusedCase) -> Outcome:
     """Judge the gradients of every case, where the kernel has any."""
     outcome = Outcome()
     if not case.accepted:
-        message = "no case of a size that this check takes"
+        message = "no case that this check can judge"
         outcome.findings.append(case.finding("gradient", FindingStatus.SKIPPED, message))
         return outcome
     found = {name: Ratios() for name in case.operator.arguments}

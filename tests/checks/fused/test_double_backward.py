@@ -135,3 +135,11 @@ def test_exact_products_are_those_of_autograd_in_float64_when_nothing_jumps():
 def _moved(leaf, directions):
     given = tuple(part.detach() for part in leaf)
     return torch.func.jvp(_convolution, given, tuple(w.double() for w in directions))[1]
+
+
+@pytest.mark.parametrize(
+    "text", ["m=0,k=3,n=4", "m=3,k=4,n=5,values=one_nan", "m=3,k=4,n=5,values=ladder"]
+)
+def test_check_is_skipped_when_a_case_is_empty_or_not_finite(text):
+    text = messages(double_backward.run(fused_case(sound, "fp16", cases=[text])))
+    assert text == "skipped: no case that this check can judge"
