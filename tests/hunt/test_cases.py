@@ -11,10 +11,11 @@ from gelu_verify.hunt.cases.search import CaseSearch
 from gelu_verify.hunt.cases.space import Space
 from gelu_verify.hunt.records import HuntRequest, HuntStatus
 from gelu_verify.hunt.run import hunt
-from gelu_verify.inputs.problems import parse
+from gelu_verify.inputs.problems import Problem, parse
 from gelu_verify.job import plan
 from gelu_verify.kernels.subject import Callee
 from gelu_verify.operators import fused
+from reference_kernels import torch_fused
 from tests.cases import failures
 from tests.hunt import kernels
 
@@ -80,6 +81,17 @@ def test_every_drawn_case_can_be_written_and_read_when_an_operator_is_hunted(nam
         for one in (problem, space.changed(problem, random)):
             assert parse(str(one), operator) == one
             assert space.work(dict(one.dims)) <= 2**21
+
+
+@pytest.mark.parametrize("name", ["linear_gelu", "layernorm_gelu", "conv_relu_pool", "attention"])
+def test_empty_cases_raise_nothing_when_they_are_hunted(name):
+    function = getattr(torch_fused, name)
+    evaluator = CaseEvaluator(_case(function, "bf16", operator=name))
+    space = Space(evaluator.case.operator)
+    for dim in space.needed:
+        sizes = {n: 0 if n == dim else 3 for n in space.needed}
+        evaluator.score(Problem(space.fitting(sizes, dim), seed=3))
+    assert evaluator.run == evaluator.judged + evaluator.refused == len(space.needed)
 
 
 def test_every_small_size_comes_up_when_a_dimension_is_swept():

@@ -24,6 +24,7 @@ LONGEST = 4096
 _LONGER = 64
 #: Products of one case: some milliseconds.
 _WORK = 2**21
+_TAPS = {"conv_relu_pool": 9}
 _SMALL = tuple(size for size in EDGES if size <= 33)
 LARGEST_SEED = 2**31
 #: Shares of the cases with a batch, with one layout for all, and with one for one argument.
@@ -79,7 +80,8 @@ class Space:
 
     def work(self, sizes: Mapping[str, int]) -> int:
         """Return the products of a case, about."""
-        return math.prod(sizes.values()) * sizes.get(str(ladder.squared(self.operator)), 1)
+        again = sizes.get(str(ladder.squared(self.operator)), 1) * _TAPS.get(self.operator.name, 1)
+        return math.prod(sizes.values()) * again
 
     def layouts(self, problem: Problem, argument: str | None = None) -> tuple[str, ...]:
         """Return the layouts of an argument, or of the operator's: those of enough dimensions."""
