@@ -139,7 +139,6 @@ KERNELS: tuple[KernelSpec, ...] = (
         issue=CONV_16_BIT,
         shown_by=("bound", "gradient"),
         issue_formats=("bf16", "fp16"),
-        others=issues(CONV_16_BIT, "conv_relu_pool", ("bf16",), ("double_backward",), ("cpu",)),
     ),
     _fused("torch-attention", "torch_fused:attention", "attention", "as it is written"),
     _fused(
