@@ -90,7 +90,7 @@ def run(kernel: Any, grid: Any, *arguments: Any, **options: Any) -> None:
         compiled.note(kernel.warmup(*arguments, grid=grid, **options), arguments, options)
         return
     leader = next(part for part in arguments if isinstance(part, Tensor))
-    device = torch.cuda.device(leader.device) if leader.is_cuda else contextlib.nullcontext()
-    with device:
+    elsewhere = leader.is_cuda and leader.get_device() != torch.cuda.current_device()
+    with torch.cuda.device(leader.device) if elsewhere else contextlib.nullcontext():
         built = kernel[grid](*arguments, **options)
     compiled.note(built, arguments, options)

@@ -120,7 +120,7 @@ def polynomials() -> dict[str, tuple[list[mp.mpf], mp.mpf]]:
     top = ERF_TOP / (2 + BEND * ERF_TOP)
     found["FLAT"] = fit_fp32(flat, lambda t: t + CENTRE, 10, 2.0**-20 - CENTRE, top - CENTRE)
 
-    # The error is of the value itself, relative: fp16 ends near 6, and may be less exact in the tail.
+    # The error is relative; fp16 ends near 6, and bf16 has fewer bits to lose.
     found["TWICE_SHORT"] = fit_fp32(
         lambda a: mp.log(mp.ncdf(-a), 2),
         lambda a: 1 / (1 + (a / 6) ** 4),
@@ -128,8 +128,8 @@ def polynomials() -> dict[str, tuple[list[mp.mpf], mp.mpf]]:
         2.0**-20,
         SHORT_TOP,
     )
-    # An error of 2^-24 after weighting is one of 2^-24 in Φ near 0, and one of 2^-16 of the value in
-    # the tail.
+    # An error of 2^-24 after weighting is one of 2^-24 in Φ near 0, and one of 2^-16 of the value
+    # in the tail.
     found["TWICE_SHORT_SLOPE"] = fit_fp32(
         lambda t: mp.log(mills(t + SHORT_CENTRE), 2),
         lambda t: mp.ncdf(-(t + SHORT_CENTRE)) + mp.mpf(2) ** -8,
