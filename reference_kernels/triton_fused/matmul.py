@@ -9,7 +9,7 @@ import torch
 import triton
 from torch import Tensor
 
-from . import launch
+from . import launch, tma
 from .matmul_kernels import matmul_kernel
 
 #: Sums per step; the same for all tiles of a format, see `matmul_kernels.py`.
@@ -60,6 +60,13 @@ def _launch(
     a: Tensor, b: Tensor, bias: Tensor | None, formula: str, out: Tensor, pre: Tensor | None, k: int
 ) -> None:
     m, n = out.shape
+    skinny = min(m, n) <= 64
+    worth_tuning = m * n * k >= _WORTH_TUNING
+    order = "".join("r" if part.stride(1) == 1 else "c" for part in (a, b))
+    met = f"{_decade(m)} {_decade(n)} {_decade(k)} {order}"
+    if worth_tuning and not skinny and tma.serves(a, b, bias, out):
+        tma.run(a, b, bias, formula, out, pre, met)
+        return
     a, b, target = launch.stored(a), launch.stored(b), launch.stored(out)
     size = a.element_size()
     step = launch.block(k, _INTERPRETER_BLOCK) if launch.INTERPRETED else _BLOCK_K[size]
@@ -81,13 +88,11 @@ def _launch(
     if launch.INTERPRETED:
         tile = (launch.block(m, _INTERPRETER_BLOCK), launch.block(n, _INTERPRETER_BLOCK), 4, 1)
         launch.run(matmul_kernel, _grid(m, n, *tile), *arguments, **options, **_tile(tile))
-    elif m * n * k < _WORTH_TUNING:
+    elif not worth_tuning:
         tile = _SMALL[size]
         launch.run(matmul_kernel, _grid(m, n, *tile), *arguments, **options, **_tile(tile))
     else:
-        skinny = min(m, n) <= 64
-        order = "".join("r" if part.stride(1) == 1 else "c" for part in (a, b))
-        options["SIZE"] = f"{_decade(m)} {_decade(n)} {_decade(k)} {order}"
+        options["SIZE"] = met
         tuned = _tuned(size, skinny)
         launch.run(
             tuned,

@@ -1,0 +1,131 @@
+"""Host side of the product that TMA feeds: where it serves, its descriptors, its tiles."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import torch
+import triton
+from torch import Tensor
+
+from . import compiled, launch
+from .tma_kernels import tma_matmul_kernel
+
+#: (BLOCK_M, BLOCK_N, warps, stages, parts)
+_TILES = ((128, 128, 4, 3, 1), (128, 256, 8, 4, 2), (128, 256, 8, 3, 2), (64, 128, 4, 4, 1))
+_BLOCK_K = 64
+#: What a descriptor wants: strides and addresses in multiples of this many bytes.
+_ALIGNMENT = 16
+
+
+def serves(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> bool:
+    """Tell whether TMA can feed a·b: 16 bits, K and N contiguous and aligned, an sm_90."""
+    return (
+        a.element_size() == 2
+        and not launch.INTERPRETED
+        and all(_described(part) for part in (a, b.t(), out))
+        and (bias is None or bias.stride(0) == 1)
+        and _has_tma(a)
+    )
+
+
+def _described(part: Tensor) -> bool:
+    size = part.element_size()
+    rows, columns = part.stride()
+    return (
+        columns == 1
+        and rows * size % _ALIGNMENT == 0
+        and rows >= part.shape[1] > 0
+        and part.data_ptr() % _ALIGNMENT == 0
+    )
+
+
+def _has_tma(part: Tensor) -> bool:
+    if compiled.is_ahead():
+        target = triton.runtime.driver.active.get_current_target()
+        return bool(target.backend == "cuda" and target.arch // 10 == 9) and _descriptor() is not None
+    return part.is_cuda and _device_has_tma(part.get_device())
+
+
+@cache
+def _device_has_tma(device: int) -> bool:
+    return (
+        torch.version.hip is None
+        and torch.cuda.get_device_capability(device)[0] == 9
+        and _descriptor() is not None
+    )
+
+
+@cache
+def _descriptor() -> Any:
+    """Return Triton's class of descriptors, None in versions that have none."""
+    try:
+        from triton.tools.tensor_descriptor import TensorDescriptor
+    except ImportError:
+        return None
+    return TensorDescriptor
+
+
+def run(
+    a: Tensor,
+    b: Tensor,
+    bias: Tensor | None,
+    formula: str,
+    out: Tensor,
+    pre: Tensor | None,
+    size: str,
+) -> None:
+    """Fill out with f(a·b + bias), and pre with a·b + bias; size: what a tile is remembered by."""
+    descriptor = _descriptor()
+    any_block = [_BLOCK_K, _BLOCK_K]  # set for the tile by `_describe`
+    left, right, target, saved = (
+        descriptor(part, part.shape, part.stride(), any_block)
+        for part in (a, b.t(), out, out if pre is None else pre)
+    )
+    arguments = (left, right, out if bias is None else bias, target, saved, *out.shape, a.shape[1])
+    options = {
+        "FORMULA": formula,
+        "HAS_BIAS": bias is not None,
+        "SAVE_PRE": pre is not None,
+        "SIZE": size,
+        "BLOCK_K": _BLOCK_K,
+        "GROUP": 8,
+    }
+    if not compiled.is_ahead():
+        launch.run(_tuned(), _grid, *arguments, **options)
+        return
+    for config in _configs():  # Triton's own warmup of an autotuner leaves out what describes
+        _describe(dict(zip(tma_matmul_kernel.arg_names, arguments, strict=False)) | config.kwargs)
+        launch.run(tma_matmul_kernel, _grid, *arguments, **options, **config.all_kwargs())
+
+
+def _configs() -> list[triton.Config]:
+    return [
+        triton.Config(
+            {"BLOCK_M": m, "BLOCK_N": n, "PARTS": parts},
+            num_warps=warps,
+            num_stages=stages,
+            pre_hook=_describe,
+        )
+        for m, n, warps, stages, parts in _TILES
+    ]
+
+
+@cache
+def _tuned() -> Any:
+    """Give the kernel that tries the tiles the first time it meets a size."""
+    return triton.autotune(_configs(), key=["SIZE", "FORMULA", "SAVE_PRE"])(tma_matmul_kernel)
+
+
+def _describe(arguments: dict[str, Any]) -> None:
+    """Give the descriptors the blocks of a tile."""
+    m, n = arguments["BLOCK_M"], arguments["BLOCK_N"]
+    arguments["a"].block_shape = [m, _BLOCK_K]
+    arguments["b"].block_shape = [n, _BLOCK_K]
+    for name in ("out", "pre"):
+        arguments[name].block_shape = [m, n // arguments["PARTS"]]
+
+
+def _grid(chosen: dict[str, Any]) -> tuple[int]:
+    return (triton.cdiv(chosen["M"], chosen["BLOCK_M"]) * triton.cdiv(chosen["N"], chosen["BLOCK_N"]),)
