@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import partial
 from typing import Any
 
 import torch
@@ -81,7 +81,6 @@ def _launch(
         "SAVE_PRE": pre is not None,
         "FAST": launch.is_fast(out),
         "EVEN_K": k % step == 0,
-        "SIZE": "",
         "BLOCK_K": step,
         "GROUP": 8,
     }
@@ -92,24 +91,19 @@ def _launch(
         tile = _SMALL[size]
         launch.run(matmul_kernel, _grid(m, n, *tile), *arguments, **options, **_tile(tile))
     else:
-        options["SIZE"] = met
-        tuned = _tuned(size, skinny)
         launch.run(
-            tuned,
+            launch.tuned(matmul_kernel, partial(_configs, size, skinny), f"{8 * size} bits {met}"),
             lambda chosen: _grid(m, n, chosen["BLOCK_M"], chosen["BLOCK_N"]),
             *arguments,
             **options,
         )
 
 
-@cache
-def _tuned(size: int, skinny: bool) -> Any:
-    """Give the kernel that tries the tiles of a format the first time it meets a size."""
-    configs = [
+def _configs(size: int, skinny: bool) -> list[triton.Config]:
+    return [
         triton.Config({"BLOCK_M": m, "BLOCK_N": n}, num_warps=warps, num_stages=stages)
         for m, n, warps, stages in (_SKINNY if skinny else _TILES)[size]
     ]
-    return triton.autotune(configs, key=["SIZE", "FORMULA", "SAVE_PRE"])(matmul_kernel)
 
 
 def _tile(tile: tuple[int, int, int, int]) -> dict[str, int]:

@@ -42,7 +42,6 @@ def matmul_kernel(
     SAVE_PRE: tl.constexpr,
     FAST: tl.constexpr,
     EVEN_K: tl.constexpr,
-    SIZE: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
@@ -50,7 +49,7 @@ def matmul_kernel(
 ):
     """Store f(a·b + bias) (M, N) contiguous, and a·b + bias where SAVE_PRE; FORMULA "": no f.
 
-    a (M, K) and b (K, N) at any strides. SIZE is what the choice of a tile is remembered by.
+    a (M, K) and b (K, N) at any strides.
     """
     row, column = tile_of(tl.program_id(0), M, N, BLOCK_M, BLOCK_N, GROUP)
     m = row * BLOCK_M + tl.arange(0, BLOCK_M)

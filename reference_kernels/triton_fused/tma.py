@@ -12,8 +12,17 @@ from torch import Tensor
 from . import compiled, launch
 from .tma_kernels import tma_matmul_kernel
 
-#: (BLOCK_M, BLOCK_N, warps, stages, parts)
-_TILES = ((128, 128, 4, 3, 1), (128, 256, 8, 4, 2), (128, 256, 8, 3, 2), (64, 128, 4, 4, 1))
+#: (BLOCK_M, BLOCK_N, warps, stages, parts, programs of a multiprocessor, ns they start apart)
+_TILES = (
+    (128, 128, 4, 3, 1, 2, 2000),
+    (128, 128, 4, 3, 1, 2, 0),
+    (128, 128, 4, 3, 1, 2, 3500),
+    (128, 256, 8, 4, 2, 1, 0),
+    (128, 64, 4, 3, 1, 3, 0),
+    (128, 64, 4, 3, 1, 3, 1000),
+    (64, 128, 4, 3, 1, 3, 0),
+    (64, 128, 4, 3, 1, 3, 1000),
+)
 _BLOCK_K = 64
 #: What a descriptor wants: strides and addresses in multiples of this many bytes.
 _ALIGNMENT = 16
@@ -44,7 +53,8 @@ def _described(part: Tensor) -> bool:
 def _has_tma(part: Tensor) -> bool:
     if compiled.is_ahead():
         target = triton.runtime.driver.active.get_current_target()
-        return bool(target.backend == "cuda" and target.arch // 10 == 9) and _descriptor() is not None
+        is_hopper = target.backend == "cuda" and target.arch // 10 == 9
+        return bool(is_hopper) and _descriptor() is not None
     return part.is_cuda and _device_has_tma(part.get_device())
 
 
@@ -74,26 +84,26 @@ def run(
     formula: str,
     out: Tensor,
     pre: Tensor | None,
-    size: str,
+    met: str,
 ) -> None:
-    """Fill out with f(a·b + bias), and pre with a·b + bias; size: what a tile is remembered by."""
+    """Fill out with f(a·b + bias), and pre with a·b + bias; met: the kind of size."""
     descriptor = _descriptor()
     any_block = [_BLOCK_K, _BLOCK_K]  # set for the tile by `_describe`
     left, right, target, saved = (
         descriptor(part, part.shape, part.stride(), any_block)
         for part in (a, b.t(), out, out if pre is None else pre)
     )
-    arguments = (left, right, out if bias is None else bias, target, saved, *out.shape, a.shape[1])
+    arguments = (left, right, out if bias is None else bias, target, saved)
+    arguments += (*out.shape, a.shape[1], _multiprocessors(a))
     options = {
         "FORMULA": formula,
         "HAS_BIAS": bias is not None,
         "SAVE_PRE": pre is not None,
-        "SIZE": size,
         "BLOCK_K": _BLOCK_K,
         "GROUP": 8,
     }
     if not compiled.is_ahead():
-        launch.run(_tuned(), _grid, *arguments, **options)
+        launch.run(launch.tuned(tma_matmul_kernel, _configs, met), _grid, *arguments, **options)
         return
     for config in _configs():  # Triton's own warmup of an autotuner leaves out what describes
         _describe(dict(zip(tma_matmul_kernel.arg_names, arguments, strict=False)) | config.kwargs)
@@ -103,19 +113,22 @@ def run(
 def _configs() -> list[triton.Config]:
     return [
         triton.Config(
-            {"BLOCK_M": m, "BLOCK_N": n, "PARTS": parts},
+            {"BLOCK_M": m, "BLOCK_N": n, "PARTS": parts, "TOGETHER": together, "APART_NS": apart},
             num_warps=warps,
             num_stages=stages,
             pre_hook=_describe,
         )
-        for m, n, warps, stages, parts in _TILES
+        for m, n, warps, stages, parts, together, apart in _TILES
     ]
 
 
+def _multiprocessors(part: Tensor) -> int:
+    return _of_device(part.get_device()) if part.is_cuda else 132  # an H100's, compiling ahead
+
+
 @cache
-def _tuned() -> Any:
-    """Give the kernel that tries the tiles the first time it meets a size."""
-    return triton.autotune(_configs(), key=["SIZE", "FORMULA", "SAVE_PRE"])(tma_matmul_kernel)
+def _of_device(device: int) -> int:
+    return torch.cuda.get_device_properties(device).multi_processor_count
 
 
 def _describe(arguments: dict[str, Any]) -> None:
@@ -128,4 +141,5 @@ def _describe(arguments: dict[str, Any]) -> None:
 
 
 def _grid(chosen: dict[str, Any]) -> tuple[int]:
-    return (triton.cdiv(chosen["M"], chosen["BLOCK_M"]) * triton.cdiv(chosen["N"], chosen["BLOCK_N"]),)
+    rows = triton.cdiv(chosen["M"], chosen["BLOCK_M"])
+    return (rows * triton.cdiv(chosen["N"], chosen["BLOCK_N"]),)

@@ -3,6 +3,10 @@
 TMA takes no registers and no instructions of the programs that multiply, fills what lies past the
 end with zeros and stores nothing there, so that there are no masks. K is stepped through as in
 `matmul_kernel`: the same sums in the same order.
+
+The activation is hidden behind the product of another program on the same multiprocessor. Programs
+that start together stay together, all multiplying, then all in their epilogue, so that nothing is
+hidden; the offset that they start with they keep.
 """
 
 import triton
@@ -12,6 +16,21 @@ from reference_kernels.triton_pointwise import storage
 
 from . import activation
 from .matmul_kernels import tile_of
+
+
+@triton.jit
+def _start_apart(multiprocessors, TOGETHER: tl.constexpr, APART_NS: tl.constexpr):
+    """Let the first TOGETHER programs of a multiprocessor begin APART_NS nanoseconds apart."""
+    turn = tl.program_id(0) // multiprocessors
+    if (turn > 0) & (turn < TOGETHER):
+        tl.inline_asm_elementwise(
+            "nanosleep.u32 $1; mov.u32 $0, $1;",
+            "=r,r",
+            [turn * APART_NS],
+            dtype=tl.int32,
+            is_pure=False,
+            pack=1,
+        )
 
 
 @triton.jit
@@ -49,22 +68,25 @@ def tma_matmul_kernel(
     M,
     N,
     K,
+    multiprocessors,
     FORMULA: tl.constexpr,
     HAS_BIAS: tl.constexpr,
     SAVE_PRE: tl.constexpr,
-    SIZE: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
     GROUP: tl.constexpr,
     PARTS: tl.constexpr,
+    TOGETHER: tl.constexpr,
+    APART_NS: tl.constexpr,
 ):
     """Store f(a·bᵀ + bias) (M, N), and a·bᵀ + bias where SAVE_PRE; FORMULA "": no f.
 
     a (M, K), b (N, K), out and pre (M, N): tensor descriptors of 16-bit tensors. The sums are
-    finished in `PARTS` (1 or 2) parts, which need less shared memory. SIZE is what the choice of a
-    tile is remembered by.
+    finished in `PARTS` (1 or 2) parts, which need less shared memory.
     """
+    if APART_NS > 0:
+        _start_apart(multiprocessors, TOGETHER, APART_NS)
     row, column = tile_of(tl.program_id(0), M, N, BLOCK_M, BLOCK_N, GROUP)
     row *= BLOCK_M
     column *= BLOCK_N

@@ -225,7 +225,7 @@ from reference_kernels.triton_fused import matmul_kernels, rowwise_kernels
 WIDE = dict.fromkeys(("sums_ptr", "moments_ptr", "level_ptr", "dot_ptr"), "*fp32")
 WIDE |= {"pick_ptr": "*i8", "scale": "fp32", "epsilon": "fp32"}
 CHOSEN = {
-    "FORMULA": "erf", "HAS_BIAS": True, "SAVE_PRE": True, "EVEN_K": False, "SIZE": "", "GROUP": 8,
+    "FORMULA": "erf", "HAS_BIAS": True, "SAVE_PRE": True, "EVEN_K": False, "GROUP": 8,
     "BLOCK_D": 16, "BLOCK_E": 16, "BLOCK_P": 32, "BLOCK_O": 16, "BLOCK_C": 16,
 }
 
