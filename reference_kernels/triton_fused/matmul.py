@@ -59,22 +59,22 @@ def product(a: Tensor, b: Tensor) -> Tensor:
 def _launch(
     a: Tensor, b: Tensor, bias: Tensor | None, formula: str, out: Tensor, pre: Tensor | None, k: int
 ) -> None:
-    m, n = out.shape
+    (m, n), size = out.shape, a.element_size()
+    a, b, target = launch.stored(a), launch.stored(b), launch.stored(out)
+    bias = None if bias is None else launch.stored(bias)
+    worth_tuning = m * n * k >= _WORTH_TUNING and not launch.INTERPRETED
     skinny = min(m, n) <= 64
-    worth_tuning = m * n * k >= _WORTH_TUNING
     order = "".join("r" if part.stride(1) == 1 else "c" for part in (a, b))
     met = f"{_decade(m)} {_decade(n)} {_decade(k)} {order}"
     if worth_tuning and not skinny and tma.serves(a, b, bias, out):
         tma.run(a, b, bias, formula, out, pre, met)
         return
-    a, b, target = launch.stored(a), launch.stored(b), launch.stored(out)
-    size = a.element_size()
-    step = launch.block(k, _INTERPRETER_BLOCK) if launch.INTERPRETED else _BLOCK_K[size]
     arguments = [
-        *(a, b, target if bias is None else launch.stored(bias), target),
+        *(a, b, target if bias is None else bias, target),
         *(target if pre is None else launch.stored(pre), m, n, k, *a.stride(), *b.stride()),
         0 if bias is None else bias.stride(0),
     ]
+    step = launch.block(k, _INTERPRETER_BLOCK) if launch.INTERPRETED else _BLOCK_K[size]
     options: dict[str, Any] = {
         "FORMULA": formula,
         "HAS_BIAS": bias is not None,
@@ -84,19 +84,16 @@ def _launch(
         "BLOCK_K": step,
         "GROUP": 8,
     }
+    if worth_tuning:
+        kind = f"{8 * size} bits {met}"
+        kernel = launch.tuned(matmul_kernel, partial(_configs, size, skinny), kind)
+        launch.run(kernel, partial(_grid_of, m, n), *arguments, **options)
+        return
+    tile = _SMALL[size]
     if launch.INTERPRETED:
         tile = (launch.block(m, _INTERPRETER_BLOCK), launch.block(n, _INTERPRETER_BLOCK), 4, 1)
-        launch.run(matmul_kernel, _grid(m, n, *tile), *arguments, **options, **_tile(tile))
-    elif not worth_tuning:
-        tile = _SMALL[size]
-        launch.run(matmul_kernel, _grid(m, n, *tile), *arguments, **options, **_tile(tile))
-    else:
-        launch.run(
-            launch.tuned(matmul_kernel, partial(_configs, size, skinny), f"{8 * size} bits {met}"),
-            lambda chosen: _grid(m, n, chosen["BLOCK_M"], chosen["BLOCK_N"]),
-            *arguments,
-            **options,
-        )
+    chosen = dict(zip(("BLOCK_M", "BLOCK_N", "num_warps", "num_stages"), tile, strict=True))
+    launch.run(matmul_kernel, _grid_of(m, n, chosen), *arguments, **options, **chosen)
 
 
 def _configs(size: int, skinny: bool) -> list[triton.Config]:
@@ -106,12 +103,8 @@ def _configs(size: int, skinny: bool) -> list[triton.Config]:
     ]
 
 
-def _tile(tile: tuple[int, int, int, int]) -> dict[str, int]:
-    return dict(zip(("BLOCK_M", "BLOCK_N", "num_warps", "num_stages"), tile, strict=True))
-
-
-def _grid(m: int, n: int, block_m: int, block_n: int, *_: int) -> tuple[int]:
-    return (triton.cdiv(m, block_m) * triton.cdiv(n, block_n),)
+def _grid_of(m: int, n: int, chosen: dict[str, Any]) -> tuple[int]:
+    return (triton.cdiv(m, chosen["BLOCK_M"]) * triton.cdiv(n, chosen["BLOCK_N"]),)
 
 
 def _decade(size: int) -> int:

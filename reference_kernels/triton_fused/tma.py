@@ -32,20 +32,20 @@ def serves(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> bool:
     """Tell whether TMA can feed a·b: 16 bits, K and N contiguous and aligned, an sm_90."""
     return (
         a.element_size() == 2
-        and not launch.INTERPRETED
-        and all(_described(part) for part in (a, b.t(), out))
+        and all(_fits(part) for part in (a, b.t(), out))
         and (bias is None or bias.stride(0) == 1)
         and _has_tma(a)
     )
 
 
-def _described(part: Tensor) -> bool:
+def _fits(part: Tensor) -> bool:
     size = part.element_size()
     rows, columns = part.stride()
     return (
         columns == 1
         and rows * size % _ALIGNMENT == 0
         and rows >= part.shape[1] > 0
+        and max(part.shape) < 2**31 - 256  # counted in 32 bits, to the end of the last tile
         and part.data_ptr() % _ALIGNMENT == 0
     )
 
@@ -87,14 +87,10 @@ def run(
     met: str,
 ) -> None:
     """Fill out with f(a·b + bias), and pre with a·b + bias; met: the kind of size."""
-    descriptor = _descriptor()
-    any_block = [_BLOCK_K, _BLOCK_K]  # set for the tile by `_describe`
-    left, right, target, saved = (
-        descriptor(part, part.shape, part.stride(), any_block)
-        for part in (a, b.t(), out, out if pre is None else pre)
-    )
-    arguments = (left, right, out if bias is None else bias, target, saved)
-    arguments += (*out.shape, a.shape[1], _multiprocessors(a))
+    left, right, target = (_described(part) for part in (a, b.t(), out))
+    saved = target if pre is None else _described(pre)
+    sizes = (*out.shape, a.shape[1], _multiprocessors(a))
+    arguments = (left, right, out if bias is None else bias, target, saved, *sizes)
     options = {
         "FORMULA": formula,
         "HAS_BIAS": bias is not None,
@@ -108,6 +104,11 @@ def run(
     for config in _configs():  # Triton's own warmup of an autotuner leaves out what describes
         _describe(dict(zip(tma_matmul_kernel.arg_names, arguments, strict=False)) | config.kwargs)
         launch.run(tma_matmul_kernel, _grid, *arguments, **options, **config.all_kwargs())
+
+
+def _described(part: Tensor) -> Any:
+    """Return a descriptor whose block `_describe` sets."""
+    return _descriptor()(part, part.shape, part.stride(), [_BLOCK_K, _BLOCK_K])
 
 
 def _configs() -> list[triton.Config]:
