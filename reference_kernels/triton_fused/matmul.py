@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -25,6 +28,8 @@ _SMALL = {2: (64, 64, 4, 3), 4: (64, 32, 4, 2)}
 #: Products below which no time is spent on finding a tile.
 _WORTH_TUNING = 2**26
 _INTERPRETER_BLOCK = 128
+_SETTING = {torch.bfloat16: "bf16", torch.float16: "fp16"}
+_setting = threading.Lock()
 
 
 def matmul(
@@ -52,8 +57,28 @@ def product(a: Tensor, b: Tensor) -> Tensor:
     By cuBLAS in 16 bits, which is faster; fp32 is ours, because there cuBLAS may use TF32.
     """
     if a.element_size() == 2 and not launch.INTERPRETED:
-        return torch.mm(a, b)
+        with _partial_sums_in_fp32(a.dtype):
+            return torch.mm(a, b)
     return matmul(a, b)[0]
+
+
+@contextlib.contextmanager
+def _partial_sums_in_fp32(dtype: torch.dtype) -> Iterator[None]:
+    """Keep cuBLAS from rounding the parts of a split sum to 16 bits, as torch lets it by default.
+
+    The setting is torch's own and global: other threads' products are no less exact meanwhile.
+    """
+    name = f"allow_{_SETTING[dtype]}_reduced_precision_reduction"
+    settings: Any = torch.backends.cuda.matmul
+    with _setting:
+        before = getattr(settings, name)
+        if before:  # where it is off, split sums may be off as well
+            setattr(settings, name, False)
+        try:
+            yield
+        finally:
+            if before:
+                setattr(settings, name, True)
 
 
 def _launch(

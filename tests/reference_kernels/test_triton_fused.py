@@ -22,7 +22,7 @@ from gelu_verify.bounds import Arithmetic
 from gelu_verify.contracts import get as contract
 from gelu_verify.operators import fused
 from reference_kernels import triton_fused as tf
-from reference_kernels.triton_fused import launch, tma, tma_kernels
+from reference_kernels.triton_fused import launch, matmul, tma, tma_kernels
 from tests.reference_kernels.subprocesses import compiling
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -237,6 +237,22 @@ def test_tiles_by_descriptors_are_those_of_the_pointer_kernel(m, k, n, parts):
     for got, exact in ((pre, z), (out, functional.gelu(z))):
         error = (got.double() - exact).abs()
         assert bool((error <= 0.52 * 2.0**-10 * exact.abs() + 2.0**-18).all())
+
+
+@pytest.mark.parametrize("before", [True, False, (False, False)])
+@pytest.mark.parametrize("name", ["bf16", "fp16"])
+def test_partial_sums_are_in_fp32_and_the_setting_is_as_before(name, before):
+    settings, flag = torch.backends.cuda.matmul, f"allow_{name}_reduced_precision_reduction"
+    default = getattr(settings, flag)
+    setattr(settings, flag, before)
+    try:
+        with matmul._partial_sums_in_fp32(FORMATS[name]):
+            assert getattr(settings, flag) is False
+        assert getattr(settings, flag) is (before is True)
+        if isinstance(before, tuple):
+            assert getattr(settings, f"{flag}_split_k") is False
+    finally:
+        setattr(settings, flag, default)
 
 
 def test_descriptors_are_not_for_layouts_that_tma_cannot_take():
