@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -12,16 +12,14 @@ from torch import Tensor
 from . import compiled, launch
 from .tma_kernels import tma_matmul_kernel
 
-#: (BLOCK_M, BLOCK_N, warps, stages, parts, programs of a multiprocessor, ns they start apart)
+#: (BLOCK_M, BLOCK_N, warps, stages, parts, persistent programs of a multiprocessor)
 _TILES = (
-    (128, 128, 4, 3, 1, 2, 2000),
-    (128, 128, 4, 3, 1, 2, 0),
-    (128, 128, 4, 3, 1, 2, 3500),
-    (128, 256, 8, 4, 2, 1, 0),
-    (128, 64, 4, 3, 1, 3, 0),
-    (128, 64, 4, 3, 1, 3, 1000),
-    (64, 128, 4, 3, 1, 3, 0),
-    (64, 128, 4, 3, 1, 3, 1000),
+    (128, 128, 4, 3, 2, 2),
+    (128, 256, 8, 4, 2, 1),
+    (128, 128, 4, 2, 1, 0),
+    (128, 128, 4, 3, 1, 0),
+    (128, 64, 4, 3, 1, 0),
+    (64, 128, 4, 3, 1, 0),
 )
 _BLOCK_K = 64
 #: What a descriptor wants: strides and addresses in multiples of this many bytes.
@@ -89,8 +87,9 @@ def run(
     """Fill out with f(a·b + bias), and pre with a·b + bias; met: the kind of size."""
     left, right, target = (_described(part) for part in (a, b.t(), out))
     saved = target if pre is None else _described(pre)
-    sizes = (*out.shape, a.shape[1], _multiprocessors(a))
+    sizes = (*out.shape, a.shape[1])
     arguments = (left, right, out if bias is None else bias, target, saved, *sizes)
+    grid = partial(_grid, *out.shape, _multiprocessors(a))
     options = {
         "FORMULA": formula,
         "HAS_BIAS": bias is not None,
@@ -99,11 +98,11 @@ def run(
         "GROUP": 8,
     }
     if not compiled.is_ahead():
-        launch.run(launch.tuned(tma_matmul_kernel, _configs, met), _grid, *arguments, **options)
+        launch.run(launch.tuned(tma_matmul_kernel, _configs, met), grid, *arguments, **options)
         return
     for config in _configs():  # Triton's own warmup of an autotuner leaves out what describes
         _describe(dict(zip(tma_matmul_kernel.arg_names, arguments, strict=False)) | config.kwargs)
-        launch.run(tma_matmul_kernel, _grid, *arguments, **options, **config.all_kwargs())
+        launch.run(tma_matmul_kernel, grid, *arguments, **options, **config.all_kwargs())
 
 
 def _described(part: Tensor) -> Any:
@@ -114,17 +113,17 @@ def _described(part: Tensor) -> Any:
 def _configs() -> list[triton.Config]:
     return [
         triton.Config(
-            {"BLOCK_M": m, "BLOCK_N": n, "PARTS": parts, "TOGETHER": together, "APART_NS": apart},
+            {"BLOCK_M": m, "BLOCK_N": n, "PARTS": parts, "PERSISTENT": persistent},
             num_warps=warps,
             num_stages=stages,
             pre_hook=_describe,
         )
-        for m, n, warps, stages, parts, together, apart in _TILES
+        for m, n, warps, stages, parts, persistent in _TILES
     ]
 
 
 def _multiprocessors(part: Tensor) -> int:
-    return _of_device(part.get_device()) if part.is_cuda else 132  # an H100's, compiling ahead
+    return _of_device(part.get_device()) if part.is_cuda else 1  # nothing is launched ahead
 
 
 @cache
@@ -141,6 +140,6 @@ def _describe(arguments: dict[str, Any]) -> None:
         arguments[name].block_shape = [m, n // arguments["PARTS"]]
 
 
-def _grid(chosen: dict[str, Any]) -> tuple[int]:
-    rows = triton.cdiv(chosen["M"], chosen["BLOCK_M"])
-    return (rows * triton.cdiv(chosen["N"], chosen["BLOCK_N"]),)
+def _grid(m: int, n: int, multiprocessors: int, chosen: dict[str, Any]) -> tuple[int]:
+    tiles = triton.cdiv(m, chosen["BLOCK_M"]) * triton.cdiv(n, chosen["BLOCK_N"])
+    return (min(tiles, chosen["PERSISTENT"] * multiprocessors or tiles),)

@@ -4,9 +4,8 @@ TMA takes no registers and no instructions of the programs that multiply, fills 
 end with zeros and stores nothing there, so that there are no masks. K is stepped through as in
 `matmul_kernel`: the same sums in the same order.
 
-The activation is hidden behind the product of another program on the same multiprocessor. Programs
-that start together stay together, all multiplying, then all in their epilogue, so that nothing is
-hidden; the offset that they start with they keep.
+A persistent program takes one tile after another, and loads the next while it finishes one; that is
+best for many tiles. A program for each tile is best where there are few.
 """
 
 import triton
@@ -16,21 +15,6 @@ from reference_kernels.triton_pointwise import storage
 
 from . import activation
 from .matmul_kernels import tile_of
-
-
-@triton.jit
-def _start_apart(multiprocessors, TOGETHER: tl.constexpr, APART_NS: tl.constexpr):
-    """Let the first TOGETHER programs of a multiprocessor begin APART_NS nanoseconds apart."""
-    turn = tl.program_id(0) // multiprocessors
-    if (turn > 0) & (turn < TOGETHER):
-        tl.inline_asm_elementwise(
-            "nanosleep.u32 $1; mov.u32 $0, $1;",
-            "=r,r",
-            [turn * APART_NS],
-            dtype=tl.int32,
-            is_pure=False,
-            pack=1,
-        )
 
 
 @triton.jit
@@ -59,7 +43,8 @@ def _finish(
 
 
 @triton.jit
-def tma_matmul_kernel(
+def _one_tile(
+    tile,
     a,
     b,
     bias_ptr,
@@ -68,7 +53,6 @@ def tma_matmul_kernel(
     M,
     N,
     K,
-    multiprocessors,
     FORMULA: tl.constexpr,
     HAS_BIAS: tl.constexpr,
     SAVE_PRE: tl.constexpr,
@@ -77,17 +61,8 @@ def tma_matmul_kernel(
     BLOCK_K: tl.constexpr,
     GROUP: tl.constexpr,
     PARTS: tl.constexpr,
-    TOGETHER: tl.constexpr,
-    APART_NS: tl.constexpr,
 ):
-    """Store f(a·bᵀ + bias) (M, N), and a·bᵀ + bias where SAVE_PRE; FORMULA "": no f.
-
-    a (M, K), b (N, K), out and pre (M, N): tensor descriptors of 16-bit tensors. The sums are
-    finished in `PARTS` (1 or 2) parts, which need less shared memory.
-    """
-    if APART_NS > 0:
-        _start_apart(multiprocessors, TOGETHER, APART_NS)
-    row, column = tile_of(tl.program_id(0), M, N, BLOCK_M, BLOCK_N, GROUP)
+    row, column = tile_of(tile, M, N, BLOCK_M, BLOCK_N, GROUP)
     row *= BLOCK_M
     column *= BLOCK_N
     sums = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
@@ -97,8 +72,47 @@ def tma_matmul_kernel(
     if PARTS == 1:
         _finish(sums, bias_ptr, out, pre, row, column, N, FORMULA, HAS_BIAS, SAVE_PRE, WIDTH)
     else:
-        halves = tl.permute(tl.reshape(sums, (BLOCK_M, 2, WIDTH)), (0, 2, 1))
-        left, right = tl.split(halves)
+        left, right = tl.split(tl.permute(tl.reshape(sums, (BLOCK_M, 2, WIDTH)), (0, 2, 1)))
         _finish(left, bias_ptr, out, pre, row, column, N, FORMULA, HAS_BIAS, SAVE_PRE, WIDTH)
         column += WIDTH
         _finish(right, bias_ptr, out, pre, row, column, N, FORMULA, HAS_BIAS, SAVE_PRE, WIDTH)
+
+
+@triton.jit
+def tma_matmul_kernel(
+    a,
+    b,
+    bias_ptr,
+    out,
+    pre,
+    M,
+    N,
+    K,
+    FORMULA: tl.constexpr,
+    HAS_BIAS: tl.constexpr,
+    SAVE_PRE: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    GROUP: tl.constexpr,
+    PARTS: tl.constexpr,
+    PERSISTENT: tl.constexpr,
+):
+    """Store f(a·bᵀ + bias) (M, N), and a·bᵀ + bias where SAVE_PRE; FORMULA "": no f.
+
+    a (M, K), b (N, K), out and pre (M, N): tensor descriptors of 16-bit tensors. The sums are
+    finished in `PARTS` (1 or 2) parts, which need less shared memory. PERSISTENT: programs of a
+    multiprocessor that share all tiles; 0: a program for each tile.
+    """
+    if PERSISTENT > 0:
+        tiles = tl.cdiv(M, BLOCK_M) * tl.cdiv(N, BLOCK_N)
+        for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), flatten=True):
+            _one_tile(
+                tile, a, b, bias_ptr, out, pre, M, N, K,
+                FORMULA, HAS_BIAS, SAVE_PRE, BLOCK_M, BLOCK_N, BLOCK_K, GROUP, PARTS,
+            )  # fmt: skip
+    else:
+        _one_tile(
+            tl.program_id(0), a, b, bias_ptr, out, pre, M, N, K,
+            FORMULA, HAS_BIAS, SAVE_PRE, BLOCK_M, BLOCK_N, BLOCK_K, GROUP, PARTS,
+        )  # fmt: skip

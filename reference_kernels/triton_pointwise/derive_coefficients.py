@@ -123,8 +123,8 @@ def polynomials() -> dict[str, tuple[list[mp.mpf], mp.mpf]]:
     # The error is relative; fp16 ends near 6, and bf16 has fewer bits to lose.
     found["TWICE_SHORT"] = fit_fp32(
         lambda a: mp.log(mp.ncdf(-a), 2),
-        lambda a: 1 / (1 + (a / 6) ** 4),
-        11,
+        lambda a: mp.ncdf(-a) ** mp.mpf("0.03"),
+        10,
         2.0**-20,
         SHORT_TOP,
     )
