@@ -41,7 +41,7 @@ def bias_gelu_backward(
     The sum is of the unrounded g, tile by tile in a fixed order.
     """
     g = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    grid, tile = _tiles(*x.shape, _TILE_WITH_SUMS)
+    grid, tile = _tiles(x.shape[0], x.shape[1], _TILE_WITH_SUMS)
     sums = torch.empty((grid[0], x.shape[1]), dtype=torch.float32, device=x.device)
     if g.numel():
         launch.run(

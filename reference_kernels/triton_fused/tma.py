@@ -89,7 +89,7 @@ def run(
     saved = target if pre is None else _described(pre)
     sizes = (*out.shape, a.shape[1])
     arguments = (left, right, out if bias is None else bias, target, saved, *sizes)
-    grid = partial(_grid, *out.shape, _multiprocessors(a))
+    grid = partial(_grid, out.shape[0], out.shape[1], _multiprocessors(a))
     options = {
         "FORMULA": formula,
         "HAS_BIAS": bias is not None,
