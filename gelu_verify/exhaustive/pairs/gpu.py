@@ -17,7 +17,7 @@ from gelu_verify.measure.regions import REGIONS
 
 #: Flagged elements that a launch can tell; rows with more are measured in smaller parts.
 _CAPACITY = 1 << 27
-_BLOCK = 4096
+_BLOCK, _WARPS = 4096, 8
 _BINS_POWER = 256
 
 
@@ -56,7 +56,7 @@ def _launched(
         _scales(limits, device),
         _constants(reference, limits), first, sums, bins, found, worst, flagged, counter, capacity,
         MODE=mode, FORMULA=reference.formula, TERMS=terms, LOWEST_BIN=histogram.OFFSET,
-        BINS=histogram.BIN_COUNT, BLOCK=_BLOCK, IS_BF16=is_bf16, num_warps=8,
+        BINS=histogram.BIN_COUNT, BLOCK=_BLOCK, IS_BF16=is_bf16, num_warps=_WARPS,
         enable_fp_fusion=False,
     )  # fmt: skip
     count, finite = counter.tolist()

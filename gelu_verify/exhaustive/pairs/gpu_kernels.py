@@ -55,7 +55,9 @@ def _sum(x, bias, constants, table, FORMULA: tl.constexpr, TERMS: tl.constexpr):
     half = _beside(s * 0.5, lost * 0.5 + tl.load(constants + 5) * s * s)
     value = tl.where(size < near, half, value)
     beyond = (size >= far) | (s == 0.0) | (s != s)
-    closed = tl.where(s < 0.0, -0.0, s)
+    # The sign of s alone: a literal -0.0 is +0.0 in compiled code.
+    signed_zero = ((s.to(tl.int64, bitcast=True) >> 63) << 63).to(tl.float64, bitcast=True)
+    closed = tl.where(s < 0.0, signed_zero, s)
     right = (s >= far) & (size < float("inf"))
     closed = tl.where(right, _beside(s, tl.where(lost != 0.0, lost, gap)), closed)
     return s, tl.where(beyond, closed, value)
