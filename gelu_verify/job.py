@@ -21,7 +21,7 @@ from gelu_verify.records import KernelResult, Status
 
 DEVICES = ("cpu", "cuda")
 DEPTHS = ("quick", "standard", "exhaustive")
-_LARGEST_SEED = 2**63 - 2  # the sweep uses seed + 1 too
+LARGEST_SEED = 2**63 - 2  # the sweep uses seed + 1 too
 
 
 class Job(BaseModel):
@@ -79,11 +79,10 @@ def plan(
     promise = contracts.get(contract or spec.contract)
     wanted = (name.strip() for name in format_names or spec.formats)
     names = tuple(dict.fromkeys(formats.get(name).name for name in wanted))
-    if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", device):
-        raise unknown_name("device", device, (*DEVICES, "cuda:N"))
+    require_device(device)
     if depth not in DEPTHS:
         raise unknown_name("sweep", depth, DEPTHS)
-    if not 0 <= seed <= _LARGEST_SEED:
+    if not 0 <= seed <= LARGEST_SEED:
         raise UsageError(f"seed: got {seed}, expected a number from 0 to 2^63 - 2.")
     if depth == "exhaustive" and chosen not in OPERATORS:
         raise UsageError(
@@ -121,6 +120,12 @@ def plan(
         if chosen == "gelu":
             jobs.append(job.model_copy(update={"operator": "gelu_backward", "via": "autograd"}))
     return [_replaying(job, replay) for job in jobs if _takes(job, replay)] if replay else jobs
+
+
+def require_device(name: str) -> None:
+    """Raise a usage error for a name that is no device's; one that is may still be absent."""
+    if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", name):
+        raise unknown_name("device", name, (*DEVICES, "cuda:N"))
 
 
 def _takes(job: Job, replay: tuple[str, ...]) -> bool:
