@@ -38,6 +38,10 @@ class Job(BaseModel):
     depth: str = "standard"
     seed: int = 0
     via: str | None = Field(None, description="autograd: the backward of a differentiable kernel")
+    checks: tuple[str, ...] = Field(
+        (), description="the elementwise checks to run; all that apply if empty"
+    )
+    examples: int = Field(0, ge=0, description="inputs to draw beside the sweep, elementwise")
     census: str | None = Field(
         None, description="what a campaign over all inputs found, as exhaustive.transport writes it"
     )
@@ -149,6 +153,7 @@ def identity(job: Job) -> dict[str, Any]:
         "formula": job.formula,
         "format": job.format,
         "device": job.device,
+        "replayed": len(job.replay),
     }
 
 

@@ -72,7 +72,7 @@ def _checks(job: Job, subject: Callee) -> list[tuple[str, Any, Callable[[Any], O
     found: list[tuple[str, Any, Callable[[Any], Outcome]]] = []
     if isinstance(subject, Subject) and not job.cases:
         case = Case(job, subject, _sweep(job))
-        names = checks.REPLAYED if job.replay else tuple(checks.CHECKS)
+        names = job.checks or (checks.REPLAYED if job.replay else tuple(checks.CHECKS))
         found += [(name, case, checks.CHECKS[name]) for name in names]
     if job.is_fused and not job.replay:
         of_fused = FusedCase(job, subject)

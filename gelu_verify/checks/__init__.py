@@ -7,6 +7,7 @@ from collections.abc import Callable
 from gelu_verify.checks import (
     accuracy,
     conduct,
+    examples,
     formula,
     invariants,
     routes,
@@ -29,6 +30,7 @@ CHECKS: dict[str, Check] = {
     "saturation": saturation.run,
     "invariants": invariants.run,
     "routes": routes.run,
+    "examples": examples.run,
 }
 
 #: Those that say something about single inputs.

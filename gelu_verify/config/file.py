@@ -11,7 +11,6 @@ from gelu_verify.config.settings import Settings
 from gelu_verify.errors import UsageError
 from gelu_verify.untrusted import read_text
 
-DEFAULT_PATH = Path("pyproject.toml")
 #: Larger than any configuration written by hand.
 _LARGEST = 4 << 20
 
@@ -38,6 +37,6 @@ def _table(path: Path) -> dict[str, Any]:
     if not isinstance(table, dict):
         raise UsageError(
             f"configuration: got {path} without [tool.gelu_verify]. "
-            "Add [[tool.gelu_verify.kernels]] with kernel = \"path/to/file.py:function\"."
+            'Add [[tool.gelu_verify.kernels]] with kernel = "path/to/file.py:function".'
         )
     return table

@@ -24,7 +24,9 @@ def parsed(model: type[M], data: Mapping[str, Any], what: str, strict: bool | No
         return model.model_validate(dict(data), strict=strict)
     except ValidationError as error:
         # A key that is wrong explains why another one is missing.
-        found = sorted(error.errors(include_url=False), key=lambda e: e["type"] != "extra_forbidden")
+        found = sorted(
+            error.errors(include_url=False), key=lambda e: e["type"] != "extra_forbidden"
+        )
         raise _usage_error(model, found[0], what) from None
 
 

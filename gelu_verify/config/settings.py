@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from gelu_verify import contracts, formats, job, operators
+from gelu_verify.config.options import LISTS, OPTIONS
+from gelu_verify.config.reading import parsed
 from gelu_verify.errors import UsageError
 from gelu_verify.kernels.spec import KernelSpec, KnownIssue
 
@@ -45,29 +47,22 @@ _Devices = Annotated[
 
 
 class _Options(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, validate_default=True)
+
+
+def _option(name: str) -> Any:
+    """Return the field of an option."""
+    option = OPTIONS[name]
+    return Field(option.default, description=option.help)
 
 
 class _Claims(_Options):
     """What may be said of one kernel, and of all that do not say it themselves."""
 
-    operator: _Operator | None = Field(
-        None, description=f"What it computes: {', '.join(operators.names())}."
-    )
-    formula: _Formula | None = Field(
-        None, description="Which GELU it claims: erf, tanh or sigmoid. [default: erf]"
-    )
-    formats: _Formats | None = Field(
-        None,
-        description="Comma-separated: fp64, fp32, bf16, fp16, fp8_e4m3fn, fp8_e5m2. "
-        "[default: what it declares, else fp32,bf16,fp16]",
-    )
-    contract: _Contract | None = Field(
-        None,
-        description="What it promises, strictest first: correctly_rounded, faithful, "
-        "tail_accurate, saturating, cancelling, approximation. "
-        "[default: what it declares, else cancelling]",
-    )
+    operator: _Operator | None = _option("operator")
+    formula: _Formula | None = _option("formula")
+    formats: _Formats | None = _option("formats")
+    contract: _Contract | None = _option("contract")
 
 
 class KernelEntry(_Claims):
@@ -86,36 +81,14 @@ class Settings(_Claims):
     A claim set here holds for every kernel that has none of its own.
     """
 
-    devices: _Devices = Field(
-        ("cpu",), description="Comma-separated: cpu, cuda or cuda:N; what is absent is reported."
-    )
-    sweep: Literal["quick", "standard", "exhaustive"] = Field(
-        "standard",
-        description="quick, standard or exhaustive (fp32: all 2^32 inputs; two arguments of 16 "
-        "bits, also a backward: all 2^32 pairs); of one argument 8 and 16 bits are always "
-        "exhaustive.",
-    )
-    seed: Annotated[int, Field(ge=0, le=job.LARGEST_SEED)] = Field(
-        0, description="Seed of the sampled inputs; nightly draws one where it is 0."
-    )
-    profile: Annotated[Profile, Field(strict=False)] = Field(
-        Profile.CI,
-        description="ci: the same inputs in every run; nightly: a fresh seed, which is printed, "
-        "and more examples.",
-    )
-    examples: Annotated[int, Field(ge=0, le=1_000_000)] | None = Field(
-        None,
-        description="Property-based examples a kernel and format. [default: 20, nightly 500]",
-    )
-    timeout: Annotated[float, Field(ge=0.1, allow_inf_nan=False)] = Field(
-        60.0, description="Seconds the kernel may take in a single check before it is ended."
-    )
-    workers: Annotated[int, Field(ge=1, le=1024)] | None = Field(
-        None, description="Kernels checked at a time. [default: one a core]"
-    )
-    baselines: Annotated[str, Field(min_length=1)] = Field(
-        "reports/baselines", description="Folder of the baselines."
-    )
+    devices: _Devices = _option("devices")
+    sweep: Literal["quick", "standard", "exhaustive"] = _option("sweep")
+    seed: Annotated[int, Field(ge=0, le=job.LARGEST_SEED)] = _option("seed")
+    profile: Annotated[Profile, Field(strict=False)] = _option("profile")
+    examples: Annotated[int, Field(ge=0, le=1_000_000)] | None = _option("examples")
+    timeout: Annotated[float, Field(ge=0.1, allow_inf_nan=False)] = _option("timeout")
+    workers: Annotated[int, Field(ge=1, le=1024)] | None = _option("workers")
+    baselines: Annotated[str, Field(min_length=1)] = _option("baselines")
     kernels: Annotated[tuple[KernelEntry, ...], Field(strict=False)] = ()
 
     def over(self, given: dict[str, str | None]) -> Settings:
@@ -123,8 +96,6 @@ class Settings(_Claims):
 
         Raises :class:`UsageError` for a value that is none.
         """
-        from gelu_verify.config.reading import parsed
-
         values = {name: text.split(",") if name in LISTS else text
                   for name, text in given.items() if text is not None}  # fmt: skip
         changed = parsed(Settings, values, "option", strict=False)
@@ -141,12 +112,10 @@ class Settings(_Claims):
         from gelu_verify.kernels import registry
 
         declared = registry.find(entry.kernel)
-        claims = {name: getattr(entry, name) or getattr(self, name) for name in _Claims.model_fields}
+        claims = {
+            name: getattr(entry, name) or getattr(self, name) for name in _Claims.model_fields
+        }
         spec = declared.model_copy(update={k: v for k, v in claims.items() if v is not None})
         same = (spec.contract, spec.formula) == (declared.contract, declared.formula)
         issues = (*(declared.known_issues if same else ()), *entry.known_issues)
         return spec.model_copy(update={"known_issues": issues})
-
-
-#: Options that are lists: text with commas on a command line.
-LISTS = ("formats", "devices")

@@ -64,12 +64,16 @@ def replace(path: Path, text: str) -> None:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:32]}.")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
+            file.flush()
+            # A full disk may tell only now, while the old file is still there.
+            os.fsync(file.fileno())
         Path(name).chmod(0o644)
         os.replace(name, path)
     except OSError as error:
-        if name is not None:
-            Path(name).unlink(missing_ok=True)
         raise UsageError(f"output: got {path}, {error.strerror}. Choose another place.") from None
+    finally:
+        if name is not None:
+            Path(name).unlink(missing_ok=True)  # nothing where it has become the file
 
 
 def read(path: Path) -> Results:

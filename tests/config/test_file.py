@@ -1,6 +1,7 @@
 import pytest
 
-from gelu_verify.config import Profile, load
+from gelu_verify.config.file import load
+from gelu_verify.config.settings import Profile
 from gelu_verify.errors import UsageError
 
 
@@ -72,7 +73,10 @@ def test_spec_keeps_known_issues_only_of_the_kernels_own_contract(write):
             r"known_issues\[0\].chek.*Did you mean check?",
         ),
         ("[[tool.gelu_verify.kernels]]\nformats=['bf16']", r"got no kernels\[0\].kernel"),
-        ("[tool.gelu_verify]\nsweep = 'quik'", "sweep: got 'quik', expected one of .* Did you mean quick?"),
+        (
+            "[tool.gelu_verify]\nsweep = 'quik'",
+            "sweep: got 'quik', expected one of .* Did you mean quick?",
+        ),
         ("[tool.gelu_verify]\nformats = ['bf61']", r"formats\[0\]: .*Did you mean bf16?"),
         ("[tool.gelu_verify]\nformats = []", "formats: got .*at least 1 item"),
         ("[tool.gelu_verify]\ndevices = ['gpu']", r"devices\[0\]: device: got 'gpu'"),
@@ -81,7 +85,10 @@ def test_spec_keeps_known_issues_only_of_the_kernels_own_contract(write):
         ("[tool.gelu_verify]\nseed = -1", "seed: got -1"),
         ("[tool.gelu_verify]\ntimeout = nan", "timeout: got nan"),
         ("[tool.gelu_verify]\ntimeout = 0", "timeout: got 0"),
-        ("[tool.gelu_verify]\nprofile = 'weekly'", "profile: got 'weekly', expected one of ci, nightly"),
+        (
+            "[tool.gelu_verify]\nprofile = 'weekly'",
+            "profile: got 'weekly', expected one of ci, nightly",
+        ),
         ("[tool.other]", r"without \[tool.gelu_verify\]"),
         ("tool = 1", r"without \[tool.gelu_verify\]"),
         ("[tool.gelu_verify", "expected TOML"),
