@@ -42,6 +42,7 @@ class Job(BaseModel):
         (), description="the elementwise checks to run; all that apply if empty"
     )
     examples: int = Field(0, ge=0, description="inputs to draw beside the sweep, elementwise")
+    comparable: bool = Field(False, description="whether to keep what a baseline is compared by")
     census: str | None = Field(
         None, description="what a campaign over all inputs found, as exhaustive.transport writes it"
     )

@@ -52,11 +52,12 @@ def finding(check, status, message, **more):
 
 def result(status, *findings, special=True, name="k", **more):
     row = SpecialValue(input="nan (0x7FC0)", expected="nan", actual=("nan",), status="passed")
-    return KernelResult(
-        name=name, target="m:k", operator="gelu", formula="erf", format="bf16", device="cpu",
-        status=Status(status), contract="cancelling", findings=findings,
-        special_values=(row,) if special else (), **more,
-    )  # fmt: skip
+    fields = {
+        "name": name, "target": "m:k", "operator": "gelu", "formula": "erf", "format": "bf16",
+        "device": "cpu", "status": Status(status), "contract": "cancelling", "findings": findings,
+        "special_values": (row,) if special else (),
+    }  # fmt: skip
+    return KernelResult(**fields | more)
 
 
 def results(*kernels, **more):

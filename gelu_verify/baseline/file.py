@@ -22,8 +22,17 @@ from gelu_verify.untrusted import read_json
 _LARGEST = 4 << 20
 _DIGEST = "digest"
 
-#: From a schema version to the next: what a file of that version lacks.
-_MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+
+def _to_2(content: dict[str, Any]) -> dict[str, Any]:
+    """Version 1 kept figures alone."""
+    found = content.get("measurements")
+    parts = found if isinstance(found, list) else []
+    measurements = [part | {"comparable": None} for part in parts if isinstance(part, dict)]
+    return content | {"schema_version": 2, "measurements": measurements}
+
+
+#: From a schema version to the next.
+_MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _to_2}
 
 
 def write(path: Path, baseline: Baseline) -> None:

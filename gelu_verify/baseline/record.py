@@ -8,9 +8,9 @@ from pydantic import Field
 
 from gelu_verify.baseline.key import Key, device_class
 from gelu_verify.errors import UsageError
-from gelu_verify.records import Environment, KernelResult, Point, Record, Status
+from gelu_verify.records import Comparable, Environment, KernelResult, Point, Record, Status
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 #: Libraries whose version decides what a kernel computes.
 LIBRARIES = ("torch", "triton")
 
@@ -65,6 +65,7 @@ class Measurement(Record):
     elementwise: Figures | None
     bound: BoundFigures | None
     special_values: dict[str, _Text] = Field(description="input to the results seen")
+    comparable: Comparable | None = Field(description="what tells changed results from the same")
 
     @classmethod
     def of(cls, result: KernelResult) -> Measurement:
@@ -77,6 +78,7 @@ class Measurement(Record):
             tightest=result.tightest.contract if result.tightest else None,
             elementwise=_figures(result),
             bound=_bound(result),
+            comparable=result.comparable,
             special_values={s.input: " or ".join(s.actual) for s in result.special_values},
         )
 
@@ -106,7 +108,7 @@ class Provenance(Record):
 class Baseline(Record):
     """One kernel and format on one class of device."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     key: Key
     device_class: _Text
     provenance: Provenance

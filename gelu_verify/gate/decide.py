@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from gelu_verify.baseline import Baseline, Folder, Key, Measurement, device_class
 from gelu_verify.baseline.record import LIBRARIES
-from gelu_verify.gate.ratchet import Fact, Weight, facts, same_inputs
+from gelu_verify.gate import distributions, outputs, ratchet
+from gelu_verify.gate.ratchet import Fact, Weight, same_inputs
 from gelu_verify.gate.record import Against, Compared
 from gelu_verify.job import Job, reproduce
 from gelu_verify.records import Environment, KernelResult, Status
+from gelu_verify.statistics.sample import Sample
 
 _ACCEPT = "gelu-verify baseline accept"
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """One result and its baseline, of which before is the measurement of its operator."""
+
+    job: Job
+    blank: Compared
+    baseline: Baseline
+    before: Measurement
+    now: Measurement
 
 
 def compare(
@@ -19,10 +34,23 @@ def compare(
     folder: Folder,
     configured: set[Key],
 ) -> tuple[Compared, ...]:
-    """Return the verdict on each result, then on baselines of what is no longer configured."""
+    """Return the verdict on each result, then on baselines of what is no longer configured.
+
+    All samples of the run are one family of tests.
+    """
     by_identity = {_identity(job): job for job in jobs if not job.replay}
+    paired = [_paired(r, by_identity[_of_result(r)], environment, folder) for r in results]
+    samples = {
+        index: both
+        for index, pair in enumerate(paired)
+        if isinstance(pair, _Pair) and (both := _samples(pair)) is not None
+    }
+    of_samples = distributions.facts(samples)
     found = [
-        _of(result, by_identity[_of_result(result)], environment, folder) for result in results
+        _judged(pair, environment, folder, of_samples.get(index, []))
+        if isinstance(pair, _Pair)
+        else pair
+        for index, pair in enumerate(paired)
     ]
     return (*found, *_disappeared(folder, configured))
 
@@ -36,7 +64,10 @@ def _of_result(result: KernelResult) -> tuple[object, ...]:
     return r.name, r.operator, r.via, r.formula, r.format, r.device
 
 
-def _of(result: KernelResult, job: Job, environment: Environment, folder: Folder) -> Compared:
+def _paired(
+    result: KernelResult, job: Job, environment: Environment, folder: Folder
+) -> _Pair | Compared:
+    """Return a result with its baseline, or the verdict where there is nothing to compare."""
     key, own = Key.of_result(result), device_class(environment, result.device)
     blank = Compared(
         key=key,
@@ -55,20 +86,39 @@ def _of(result: KernelResult, job: Job, environment: Environment, folder: Folder
     if baseline is None or before is None:
         message = f"no baseline of {key}. Review the figures, then: {_ACCEPT}"
         return blank.model_copy(update={"verdict": Against.MISSING, "message": message})
-    now = Measurement.of(result)
-    unlike = _unlike(baseline, environment, own)
+    return _Pair(job, blank, baseline, before, Measurement.of(result))
+
+
+def _samples(pair: _Pair) -> tuple[Sample, Sample] | None:
+    """Return the samples before and now, where both have one."""
+    before, now = pair.before.comparable, pair.now.comparable
+    if before is None or now is None or before.sample is None or now.sample is None:
+        return None
+    return before.sample, now.sample
+
+
+def _judged(
+    pair: _Pair, environment: Environment, folder: Folder, of_sample: list[Fact]
+) -> Compared:
+    unlike = _unlike(pair.baseline, environment, pair.blank.device_class)
     warnings = list(unlike)
-    if not same_inputs(before, now):
-        warnings.append("the inputs are not those of the baseline: only contracts are compared")
-    verdict, message, found = _verdict(facts(before, now), bool(unlike))
-    return blank.model_copy(
+    if not same_inputs(pair.before, pair.now):
+        warnings.append(
+            "the sweep's inputs are not the baseline's: only contracts and samples are compared"
+        )
+    facts = [*ratchet.facts(pair.before, pair.now), *of_sample]
+    facts += outputs.facts(pair.before, pair.now, pair.job)
+    found = sorted(facts, key=lambda fact: -fact.weight)
+    verdict, message = _verdict(found, bool(unlike))
+    shown = next((fact.input for fact in found if fact.input), None)
+    return pair.blank.model_copy(
         update={
             "verdict": verdict,
             "message": message,
             "facts": tuple(fact.text for fact in found),
             "warnings": tuple(warnings),
-            "input": found[0].input if found else None,
-            "baseline": str(folder.place(baseline.device_class, key)),
+            "input": shown,
+            "baseline": str(folder.place(pair.baseline.device_class, pair.baseline.key)),
         }
     )
 
@@ -85,19 +135,19 @@ def _unlike(baseline: Baseline, environment: Environment, own: str) -> list[str]
     return found
 
 
-def _verdict(found: list[Fact], unlike: bool) -> tuple[Against, str, list[Fact]]:
+def _verdict(found: list[Fact], unlike: bool) -> tuple[Against, str]:
+    """Return the verdict of facts, the gravest first, and the line that says it."""
     if not found:
-        return Against.HELD, "as the baseline", found
-    worst = max(fact.weight for fact in found)
+        return Against.HELD, "as the baseline"
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     told = found[0].text + more
-    if worst is Weight.WORSE:
+    if found[0].weight is Weight.WORSE:
         if unlike:
-            return Against.ELSEWHERE, f"worse than a baseline of something else: {told}", found
-        return Against.REGRESSED, told, found
-    if worst is Weight.BETTER:
-        return Against.IMPROVED, f"{told}. Tighten the baseline: {_ACCEPT}", found
-    return Against.CHANGED, told, found
+            return Against.ELSEWHERE, f"worse than a baseline of something else: {told}"
+        return Against.REGRESSED, told
+    if found[0].weight is Weight.BETTER:
+        return Against.IMPROVED, f"{told}. Tighten the baseline: {_ACCEPT}"
+    return Against.CHANGED, told
 
 
 def _disappeared(folder: Folder, configured: set[Key]) -> list[Compared]:

@@ -60,7 +60,8 @@ def _of(entry: KernelEntry, settings: Settings) -> list[Job]:
     ]
     count = settings.examples
     examples = _EXAMPLES[settings.profile] if count is None else count
-    planned = [one.model_copy(update={"examples": examples}) for one in planned]
+    more = {"examples": examples, "comparable": True}
+    planned = [one.model_copy(update=more) for one in planned]
     return [*(replay for one in planned if (replay := _replay(one))), *planned]
 
 
@@ -73,4 +74,4 @@ def _replay(one: Job) -> Job | None:
     hard = [p for p in hard_cases.patterns(one.operator, fmt) if isfinite(fmt.decode(p[x]))]
     if not hard:
         return None
-    return one.model_copy(update={"replay": tuple(hard), "examples": 0, "checks": ("accuracy",)})
+    return one.model_copy(update={"replay": tuple(hard), "checks": ("accuracy",)})

@@ -34,7 +34,7 @@ class Fact:
 
 
 def facts(before: Measurement, now: Measurement) -> list[Fact]:
-    """Return all differences, the worst first.
+    """Return all differences of figures.
 
     Figures of a sweep are compared only where its inputs are the same.
     """
@@ -43,7 +43,7 @@ def facts(before: Measurement, now: Measurement) -> list[Fact]:
         found += _elementwise(before.elementwise, now.elementwise)
     if before.bound and now.bound:
         found += _bound(before.bound, now.bound)
-    return sorted(found, key=lambda fact: -fact.weight)
+    return found
 
 
 def same_inputs(before: Measurement, now: Measurement) -> bool:
@@ -83,6 +83,8 @@ def _elementwise(before: Figures, now: Figures) -> list[Fact]:
             continue
         what = f"{name}: largest error {{}} ULP, was {{}} ULP"
         found += _moved(what, old.max_error_ulp, new.max_error_ulp, new.worst_input)
+        spread = f"{name}: RMS error {{}} ULP, was {{}} ULP"
+        found += _moved(spread, old.rms_error_ulp, new.rms_error_ulp, new.worst_input)
     for name in sorted(before.classes.keys() | now.classes.keys()):
         old_count, new_count = before.classes.get(name, 0), now.classes.get(name, 0)
         if old_count != new_count:

@@ -4,6 +4,7 @@ The JSON schema of ``results.json`` is generated from these classes (``make sche
 """
 
 from gelu_verify.records.base import Finding, FindingStatus, Record, Status
+from gelu_verify.records.comparable import Comparable
 from gelu_verify.records.elementwise import (
     PAIRS,
     Accuracy,
@@ -50,6 +51,7 @@ __all__ = [
     "CaseAccuracy",
     "Certification",
     "ClassCount",
+    "Comparable",
     "Environment",
     "Examples",
     "Finding",

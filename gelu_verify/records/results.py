@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from gelu_verify.errors import ContractBroken
 from gelu_verify.records.base import Finding, FindingStatus, Record, Status
+from gelu_verify.records.comparable import Comparable
 from gelu_verify.records.elementwise import (
     Accuracy,
     Examples,
@@ -44,6 +45,7 @@ class KernelResult(Record):
     saturation: Saturation | None = None
     special_values: tuple[SpecialValue, ...] = ()
     examples: Examples | None = Field(None, description="inputs drawn beside the sweep")
+    comparable: Comparable | None = Field(None, description="kept where a gate asks for it")
     findings: tuple[Finding, ...] = ()
     tightest: Tightest | None = None
     seconds: float = Field(0.0, description="wall time of all checks")
