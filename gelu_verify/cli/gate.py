@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,8 @@ import typer
 from gelu_verify.cli import options, settings
 
 if TYPE_CHECKING:
+    from gelu_verify.config.settings import Settings
+    from gelu_verify.gate.decide import Again
     from gelu_verify.gate.record import GateResults
 
 
@@ -76,12 +79,23 @@ def command(
         typer.echo(f"profile {chosen.profile.value}, seed {chosen.seed}", err=True)
     jobs = plan.jobs(chosen)
     with progress.bar(jobs) as bar:
-        results = run.run(jobs, chosen, plan.keys(declared), bar)
+        results = run.run(jobs, chosen, plan.keys(declared), _again(config, given, chosen), bar)
     _deliver(results, junit, markdown, json, config)
     if save is not None:
         added = hard_cases.append(save, hard_cases.of_examples(results))
         typer.echo(f"{added} new hard cases in {save}", err=True)
     raise typer.Exit(results.exit_status)
+
+
+def _again(config: Path, given: dict[str, str | None], chosen: Settings) -> Again:
+    """Return what gives the command of this run for one kernel, with the seed that it drew."""
+    words = ["gelu-verify", "gate"]
+    if config != settings.DEFAULT_PATH:
+        words += ["--config", str(config)]
+    seed = str(chosen.seed) if chosen.seed else None
+    for name, text in (given | {"seed": seed, "formats": None}).items():
+        words += [f"--{name}", text] if text is not None else []
+    return lambda key: shlex.join([*words, "--kernel", key.kernel, "--formats", key.format])
 
 
 def _require_apart(outputs: list[Path]) -> None:

@@ -24,9 +24,18 @@ def load(path: Path) -> Settings:
     return parsed(Settings, _table(path), f"configuration {path}")
 
 
+def load_if_there(path: Path) -> Settings:
+    """Return the settings of a file, the defaults where it or its table is missing."""
+    return load(path) if path.is_file() and "tool.gelu_verify" in _text(path) else Settings()
+
+
+def _text(path: Path) -> str:
+    return read_text(path, "configuration", _LARGEST)
+
+
 def _table(path: Path) -> dict[str, Any]:
     try:
-        content = tomllib.loads(read_text(path, "configuration", _LARGEST))
+        content = tomllib.loads(_text(path))
     except RecursionError:
         raise UsageError(f"configuration: got {path}, nested too deeply. Flatten it.") from None
     except ValueError as error:  # TOMLDecodeError, or a number of too many digits

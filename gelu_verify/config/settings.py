@@ -104,14 +104,15 @@ class Settings(_Claims):
         entries = tuple(entry.model_copy(update=claims) for entry in self.kernels)
         return self.model_copy(update={**update, "kernels": entries})
 
-    def spec(self, entry: KernelEntry) -> KernelSpec:
+    def spec(self, entry: KernelEntry, declared: KernelSpec | None = None) -> KernelSpec:
         """Return what an entry claims of its kernel, over what the kernel declares itself.
 
         A registered kernel's known issues are of its own contract and formula.
+        declared: of a function at hand; None to find the kernel by its name.
         """
         from gelu_verify.kernels import registry
 
-        declared = registry.find(entry.kernel)
+        declared = declared or registry.find(entry.kernel)
         claims = {
             name: getattr(entry, name) or getattr(self, name) for name in _Claims.model_fields
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from gelu_verify.baseline import Baseline, Folder, Key, Measurement, device_class
@@ -9,10 +10,12 @@ from gelu_verify.baseline.record import LIBRARIES
 from gelu_verify.gate import distributions, outputs, ratchet
 from gelu_verify.gate.ratchet import Fact, Weight, same_inputs
 from gelu_verify.gate.record import Against, Compared
-from gelu_verify.job import Job, reproduce
+from gelu_verify.job import Job
 from gelu_verify.records import Environment, KernelResult, Status
 from gelu_verify.statistics.sample import Sample
 
+#: Returns the command that shows the verdict on a key again.
+Again = Callable[[Key], str]
 _ACCEPT = "gelu-verify baseline accept"
 
 
@@ -33,13 +36,14 @@ def compare(
     environment: Environment,
     folder: Folder,
     configured: set[Key],
+    again: Again,
 ) -> tuple[Compared, ...]:
     """Return the verdict on each result, then on baselines of what is no longer configured.
 
-    All samples of the run are one family of tests.
+    All samples of the run are one family of tests. again: see :data:`Again`.
     """
     by_identity = {_identity(job): job for job in jobs if not job.replay}
-    paired = [_paired(r, by_identity[_of_result(r)], environment, folder) for r in results]
+    paired = [_paired(r, by_identity[_of_result(r)], environment, folder, again) for r in results]
     samples = {
         index: both
         for index, pair in enumerate(paired)
@@ -65,7 +69,7 @@ def _of_result(result: KernelResult) -> tuple[object, ...]:
 
 
 def _paired(
-    result: KernelResult, job: Job, environment: Environment, folder: Folder
+    result: KernelResult, job: Job, environment: Environment, folder: Folder, again: Again
 ) -> _Pair | Compared:
     """Return a result with its baseline, or the verdict where there is nothing to compare."""
     key, own = Key.of_result(result), device_class(environment, result.device)
@@ -77,7 +81,7 @@ def _paired(
         device_class=own,
         verdict=Against.NOT_COMPARED,
         message=f"{result.status.value.replace('_', ' ')}: nothing to compare",
-        reproduce=reproduce(job),
+        reproduce=again(key),
     )
     if result.status in (Status.UNAVAILABLE, Status.CRASHED, Status.TIMED_OUT):
         return blank
@@ -106,8 +110,8 @@ def _judged(
         warnings.append(
             "the sweep's inputs are not the baseline's: only contracts and samples are compared"
         )
-    facts = [*ratchet.facts(pair.before, pair.now), *of_sample]
-    facts += outputs.facts(pair.before, pair.now, pair.job)
+    facts = outputs.facts(pair.before, pair.now, pair.job)
+    facts += [*ratchet.facts(pair.before, pair.now), *of_sample]
     found = sorted(facts, key=lambda fact: -fact.weight)
     verdict, message = _verdict(found, bool(unlike))
     shown = next((fact.input for fact in found if fact.input), None)
@@ -116,6 +120,7 @@ def _judged(
             "verdict": verdict,
             "message": message,
             "facts": tuple(fact.text for fact in found),
+            "worse": sum(fact.weight is Weight.WORSE for fact in found),
             "warnings": tuple(warnings),
             "input": shown,
             "baseline": str(folder.place(pair.baseline.device_class, pair.baseline.key)),

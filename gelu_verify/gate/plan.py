@@ -11,6 +11,7 @@ from gelu_verify.config.settings import KernelEntry, Profile, Settings
 from gelu_verify.errors import UsageError
 from gelu_verify.inputs import hard_cases
 from gelu_verify.job import Job
+from gelu_verify.kernels.spec import KernelSpec
 from gelu_verify.operators import OPERATORS, place
 
 #: Property-based examples a kernel and format, where the settings name none.
@@ -22,7 +23,7 @@ def jobs(settings: Settings) -> list[Job]:
 
     Raises :class:`UsageError` where there are none, or two of the same.
     """
-    found = [one for entry in settings.kernels for one in _of(entry, settings)]
+    found = [one for entry in settings.kernels for one in of_kernel(entry, settings)]
     if not found:
         raise UsageError(
             "configuration: got no kernel, expected at least one. Add [[tool.gelu_verify.kernels]]."
@@ -51,8 +52,11 @@ def fresh_seed(settings: Settings) -> int:
     return settings.seed
 
 
-def _of(entry: KernelEntry, settings: Settings) -> list[Job]:
-    spec = settings.spec(entry)
+def of_kernel(
+    entry: KernelEntry, settings: Settings, declared: KernelSpec | None = None
+) -> list[Job]:
+    """Return the jobs of one kernel; declared: of a function at hand."""
+    spec = settings.spec(entry, declared)
     planned = [
         one
         for device in entry.devices or settings.devices

@@ -73,7 +73,7 @@ def _special(before: Measurement, now: Measurement) -> list[Fact]:
 
 def _elementwise(before: Figures, now: Figures) -> list[Fact]:
     found = []
-    for name in before.regions.keys() | now.regions.keys():
+    for name in dict.fromkeys((*before.regions, *now.regions)):
         old, new = before.regions.get(name), now.regions.get(name)
         if old is None or new is None:
             gone = Fact(Weight.WORSE, f"{name}: no finite result any more")

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from gelu_verify.baseline import Key
 from gelu_verify.config.settings import Profile
+from gelu_verify.errors import ContractBroken
 from gelu_verify.records import KernelResult, Record, Results
 
 
@@ -39,7 +40,8 @@ class Compared(Record):
     device_class: str
     verdict: Against
     message: str = Field(description="one line that says what is different and how much")
-    facts: tuple[str, ...] = Field((), description="every difference, one a line")
+    facts: tuple[str, ...] = Field((), description="every difference, the gravest first")
+    worse: int = Field(0, description="how many of these, the first ones, are for the worse")
     warnings: tuple[str, ...] = Field((), description="why the two are not alike")
     input: str | None = Field(None, description="input that shows it, decimal and bit pattern")
     baseline: str | None = Field(None, description="path of the file")
@@ -61,6 +63,15 @@ class GateResults(Results):
         (), description="inputs that once failed, run before the sweeps"
     )
     compared: tuple[Compared, ...] = ()
+
+    def raise_if_failed(self) -> GateResults:
+        """Return self, or raise :class:`ContractBroken` with all that a failure has to say."""
+        from gelu_verify.report import gate
+
+        if self.exit_status == 0:
+            return self
+        told = ["\n  ".join((f.what, *f.lines())) for f in gate.failures(self)]
+        raise ContractBroken("\n".join(told) or "nothing could be checked: no result at all")
 
     @property
     def broken(self) -> tuple[KernelResult, ...]:

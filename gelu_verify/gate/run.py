@@ -13,6 +13,7 @@ from gelu_verify.campaign.checked import is_swept
 from gelu_verify.campaign.run import Plan
 from gelu_verify.config.settings import Settings
 from gelu_verify.gate import decide
+from gelu_verify.gate.decide import Again
 from gelu_verify.gate.record import GateResults
 from gelu_verify.job import Job
 from gelu_verify.kernels.isolation import Limits, OnCheck
@@ -20,7 +21,7 @@ from gelu_verify.records import Results
 
 
 def run(
-    jobs: list[Job], settings: Settings, configured: set[Key], on_check: OnCheck
+    jobs: list[Job], settings: Settings, configured: set[Key], again: Again, on_check: OnCheck
 ) -> GateResults:
     """Run the gate. Baselines are read first: one that cannot be read ends it before anything runs.
 
@@ -38,7 +39,7 @@ def run(
         seed=settings.seed,
         seconds=time.monotonic() - started,
         replayed=tuple(r for r in results.kernels if r.replayed),
-        compared=decide.compare(jobs, swept, results.environment, folder, configured),
+        compared=decide.compare(jobs, swept, results.environment, folder, configured, again),
     )
 
 

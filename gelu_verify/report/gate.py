@@ -50,7 +50,7 @@ class Failure:
         facts = (
             ("at", self.input),
             ("by", self.judge),
-            ("would hold", self.tightest),
+            ("accuracy holds", self.tightest),
             ("reproduce", self.reproduce),
         )
         return [self.message, *(f"{name}: {text}" for name, text in facts if text)]
@@ -92,10 +92,12 @@ def of_contract(result: KernelResult, finding: Finding) -> Failure:
 
 def _of_baseline(compared: Compared, result: KernelResult | None) -> Failure:
     missing = compared.verdict is Against.MISSING
+    # What got worse, and the first of the other facts: how many results changed, where known.
+    told = "; ".join(compared.facts[: compared.worse + 1]) or compared.message
     return Failure(
         what=_label_of(compared),
         judge=f"baseline {compared.baseline}" if compared.baseline else "baseline, none",
-        message=f"{compared.verdict.value}: {'; '.join(compared.facts) or compared.message}",
+        message=f"{compared.verdict.value}: {told}",
         input=compared.input,
         tightest=_tightest(result) if result else None,
         reproduce=None if missing else compared.reproduce,
