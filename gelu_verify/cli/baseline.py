@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gelu_verify.cli import settings
+
+if TYPE_CHECKING:
+    from gelu_verify.records import Results
 
 app = typer.Typer(
     name="baseline",
@@ -43,6 +46,7 @@ def accept(
     from gelu_verify.baseline import Folder, acceptance
     from gelu_verify.cli import progress
     from gelu_verify.gate import plan, run
+    from gelu_verify.gate.record import GateResults
     from gelu_verify.report import files
 
     given = {"devices": devices, "timeout": timeout, "workers": workers, "baselines": baselines}
@@ -52,9 +56,9 @@ def accept(
     jobs = plan.jobs(chosen)
     if results is None:
         with progress.bar(jobs) as bar:
-            measured = run.measure(jobs, chosen, bar)
+            measured: Results = run.measure(jobs, chosen, bar)
     else:
-        measured = files.read(results)
+        measured = files.read(results, GateResults)
     accepted = acceptance.accept(measured, folder)
     for line in accepted.lines():
         typer.echo(line)

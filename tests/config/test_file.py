@@ -1,7 +1,13 @@
+import tempfile
+from pathlib import Path
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gelu_verify.config.file import load
-from gelu_verify.config.settings import Profile
+from gelu_verify.config.reading import parsed
+from gelu_verify.config.settings import Profile, Settings
 from gelu_verify.errors import UsageError
 
 
@@ -118,3 +124,43 @@ def test_over_names_the_option_when_a_value_is_wrong(write):
         settings.over({"seed": "many"})
     with pytest.raises(UsageError, match="Did you mean quick"):
         settings.over({"sweep": "quik"})
+
+
+TOML = st.text(alphabet="[]{}=.\"'#\n \t019-+_eEnaif\\tru,:kernlsfomatgt", max_size=120)
+
+
+@given(st.binary(max_size=200) | TOML.map(str.encode) | TOML.map(
+    lambda text: b"[tool.gelu_verify]\n" + text.encode()))  # fmt: skip
+def test_load_gives_settings_or_one_line_whatever_the_bytes(content):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "pyproject.toml")
+        path.write_bytes(content)
+        try:
+            found = load(path)
+        except UsageError as error:
+            message = str(error)
+        else:
+            assert isinstance(found, Settings)
+            return
+    assert "\n" not in message
+    assert len(message) < 900
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=30),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner),
+    max_leaves=8,
+)
+
+
+@given(st.sampled_from([*Settings.model_fields, "kernel"]), VALUES)
+def test_any_value_of_a_key_is_taken_or_told_in_one_line(key, value):
+    try:
+        found = parsed(Settings, {key: value}, "configuration")
+    except UsageError as error:
+        message = str(error)
+    else:
+        assert isinstance(found, Settings)
+        return
+    assert "\n" not in message
+    assert key in message
