@@ -16,6 +16,7 @@ from gelu_verify.inputs import sweep
 from gelu_verify.inputs.special import landmarks
 from gelu_verify.measure.error import Class
 from gelu_verify.records import Examples, FindingStatus
+from gelu_verify.report.numbers import figure
 
 #: One input tuple of bit patterns, one for each argument.
 Point = tuple[int, ...]
@@ -33,9 +34,10 @@ def run(case: Case) -> Outcome:
     count, seed = case.job.examples, case.job.seed
     points = []
     for sample in failed:
+        point = case.point(sample)
         message = (
-            f"an example of Hypothesis (seed {seed}) breaks {case.contract.name}: "
-            f"got {(point := case.point(sample)).actual}, exact {point.exact}"
+            f"an example of Hypothesis (seed {seed}) breaks {case.contract.name}: off by "
+            f"{figure(abs(sample.error_ulp))} ULP: got {point.actual}, exact {point.exact}"
         )
         kind = case.class_of(sample)
         if kind is not Class.NONE:

@@ -21,7 +21,7 @@ def facts(before: Measurement, now: Measurement, job: Job) -> list[Fact]:
     first, farthest = (_input(job, index) for index in (found.first, found.farthest))
     text = (
         f"{found.changed:,} of {found.count:,} results changed, first at {first}, "
-        f"most at {farthest}: by {found.largest_move:,} steps of the format"
+        f"most at {farthest}: by {found.largest_move:,} of the format's steps"
     )
     return [Fact(Weight.SAME, text, farthest)]
 

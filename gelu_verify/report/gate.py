@@ -15,6 +15,8 @@ from gelu_verify.report.numbers import figure
 
 HEADER = ("kernel", "operator", "format", "device", "max error", "contract", "verdict", "baseline")
 
+#: Figures that got worse, in one message.
+_MOST_FACTS = 4
 #: How a verdict of a baseline is shown, and in which colour.
 AGAINST = {
     Against.HELD: ("held", "green"),
@@ -92,17 +94,25 @@ def of_contract(result: KernelResult, finding: Finding) -> Failure:
 
 def _of_baseline(compared: Compared, result: KernelResult | None) -> Failure:
     missing = compared.verdict is Against.MISSING
-    # What got worse, and the first of the other facts: how many results changed, where known.
-    told = "; ".join(compared.facts[: compared.worse + 1]) or compared.message
     return Failure(
         what=_label_of(compared),
         judge=f"baseline {compared.baseline}" if compared.baseline else "baseline, none",
-        message=f"{compared.verdict.value}: {told}",
+        message=f"{compared.verdict.value}: {_told(compared)}",
         input=compared.input,
         tightest=_tightest(result) if result else None,
         reproduce=None if missing else compared.reproduce,
         target=result.target if result else "",
     )
+
+
+def _told(compared: Compared) -> str:
+    """Return the first things that got worse, and the first other fact: what changed at all."""
+    worse = list(compared.facts[: compared.worse])
+    more = len(worse) - _MOST_FACTS
+    shown = worse[:_MOST_FACTS] + (
+        [f"and {more} figures more (--json has all)"] if more > 0 else []
+    )
+    return "; ".join([*shown, *compared.facts[compared.worse :][:1]]) or compared.message
 
 
 def _tightest(result: KernelResult) -> str | None:
@@ -167,7 +177,7 @@ def verdict(results: GateResults) -> str:
         return "nothing could be checked here"
     counts = [
         f"{len(results.kernels)} results",
-        f"{len(results.broken)} break their contract or were not finished",
+        f"{len({_label(r) for r in results.broken})} break their contract or were not finished",
         f"{sum(c.verdict is Against.REGRESSED for c in results.compared)} regressed",
         f"{sum(c.verdict is Against.MISSING for c in results.compared)} without a baseline",
         f"{sum(c.verdict is Against.DISAPPEARED for c in results.compared)} disappeared",

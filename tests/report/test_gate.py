@@ -51,7 +51,7 @@ def test_passing_gate_says_what_it_measured():
 
 def test_markdown_shows_any_text_as_it_is():
     text = gate.as_markdown(broken())
-    assert text.startswith("## gelu_verify: gate FAILED: 4 results, 3 break")
+    assert text.startswith("## gelu_verify: gate FAILED: 4 results, 2 break")
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {row.replace("\\|", "").count("|") for row in rows} == {9}
     assert "    at: x = -8.625 (0xC10A)" in text
