@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import reduce
+from functools import cache, reduce
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, model_validator
@@ -172,9 +172,14 @@ def _reach(counts: Mapping[int, int]) -> tuple[int, int]:
     """Return the smallest and largest sum of errors in the bins, in units; all edges are whole."""
     low = high = 0
     for index, count in counts.items():
-        size = abs(index)
-        near = int(edges.edge(size) * UNIT) if size else 0
-        far = int(min(edges.upper(size), edges.CLIP) * UNIT)
+        near, far = _range(abs(index))
         low += count * (near if index >= 0 else -far)
         high += count * (far if index >= 0 else -near)
     return low, high
+
+
+@cache
+def _range(size: int) -> tuple[int, int]:
+    """Return the smallest and largest size of an error in a bin, in units."""
+    near = edges.edge(size) if size else 0.0
+    return int(near * UNIT), int(min(edges.upper(size), edges.CLIP) * UNIT)
