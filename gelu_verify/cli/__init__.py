@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from gelu_verify.cli import check, hunt, listing
+from gelu_verify.cli import check, gate_alarms, hunt, listing
 from gelu_verify.errors import GeluVerifyError
 
 #: What typer raises for a wrong option; it keeps its own copy of click, under another name.
@@ -24,6 +24,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("check")(check.command)
+app.command("gate-alarms")(gate_alarms.command)
 app.command("hunt")(hunt.command)
 app.command("list")(listing.command)
 

@@ -38,23 +38,41 @@ def measure_sample(subject: Subject, seed: int, per_region: int | None = None) -
 
     One seed gives the same inputs on every machine. Raises KernelFailure as the kernel does.
     """
+    count = per_region or default_size(subject.fmt)
+    inputs, actual, errors = _measured(subject, seed, count)
+    return Sample(
+        seed=seed,
+        per_region=count,
+        inputs_digest=_digest(inputs, subject.fmt),
+        regions={name: ErrorDistribution.from_errors(part) for name, part in errors.items()},
+        outputs_digest=_digest((actual,), subject.fmt),
+    )
+
+
+def errors_by_region(subject: Subject, per_region: int, seed: int) -> dict[str, np.ndarray]:
+    """Return region to signed errors in ULP, NaN for results without a distance, float64 (N,)."""
+    return _measured(subject, seed, per_region)[2]
+
+
+def default_size(fmt: Format) -> int:
+    """Return how many inputs of each region a sample of the format has."""
+    return PER_REGION_FP64 if fmt.bits == 64 else PER_REGION
+
+
+def _measured(
+    subject: Subject, seed: int, count: int
+) -> tuple[tuple[torch.Tensor, ...], torch.Tensor, dict[str, np.ndarray]]:
+    """Return the inputs drawn, the kernel's results, and the errors of each region."""
     fmt, operator = subject.fmt, subject.operator
-    count = per_region or (PER_REGION_FP64 if fmt.bits == 64 else PER_REGION)
     drawn = draw(operator, subject.formula, fmt, count, np.random.default_rng(seed))
     inputs = tuple(torch.cat(column) for column in zip(*drawn.values(), strict=True))
     actual = subject.run(*inputs)
     errors = measure(actual, operator.exact(inputs, subject.formula, fmt), fmt)
-    parts = (slice(i * count, (i + 1) * count) for i in range(len(drawn)))
-    return Sample(
-        seed=seed,
-        per_region=count,
-        inputs_digest=_digest(inputs, fmt),
-        regions={
-            region.value: ErrorDistribution.from_errors(_signed(errors, part))
-            for region, part in zip(drawn, parts, strict=True)
-        },
-        outputs_digest=_digest((actual,), fmt),
-    )
+    found = {
+        region.value: _signed(errors, slice(i * count, (i + 1) * count))
+        for i, region in enumerate(drawn)
+    }
+    return inputs, actual, found
 
 
 def draw(
