@@ -52,9 +52,9 @@ def bias(distribution: ErrorDistribution, confidence: float = CONFIDENCE) -> Int
     mean, n = distribution.mean(), distribution.count
     if n == 1:
         return Interval(estimate=mean, low=-math.inf, high=math.inf, confidence=confidence)
-    from scipy import stats
+    from scipy import special
 
-    reach = stats.t.ppf((1 + confidence) / 2, n - 1) * math.sqrt(distribution.variance() / n)
+    reach = special.stdtrit(n - 1, (1 + confidence) / 2) * math.sqrt(distribution.variance() / n)
     return Interval(
         estimate=mean, low=mean - float(reach), high=mean + float(reach), confidence=confidence
     )

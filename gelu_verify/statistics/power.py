@@ -25,7 +25,7 @@ from gelu_verify.statistics.pool import Pool
 
 #: Three comparisons for each of eight regions, for twenty kernels and formats: a usual gate.
 RUN = 480
-TRIALS = 300
+TRIALS = 200
 WANTED = 0.99
 #: Halvings of the bracket: the size found is at most 2^(1/16), 4.4 %, above the smallest.
 _HALVINGS = 4

@@ -129,7 +129,9 @@ def _uniform(
 @lru_cache(maxsize=64)
 def _ranges(regions: Regions, fmt: Format) -> dict[Region, tuple[tuple[int, int], ...]]:
     """Return the ordinals of every region's floats as closed ranges; none for empty regions."""
-    tiny = fmt.ordinal(fmt.encode(TINY_BELOW)) - 1
+    tiny = 0  # where a format has no float below 2^-12 but the zeros
+    if fmt.smallest_subnormal <= TINY_BELOW:
+        tiny = fmt.ordinal(fmt.encode(TINY_BELOW)) - 1
     ends = _last_ordinals(regions, fmt)
     starts = [-fmt.largest_bits, *(end + 1 for end in ends[:-1])]
     found: dict[Region, tuple[tuple[int, int], ...]] = {}

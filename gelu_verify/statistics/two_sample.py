@@ -12,7 +12,7 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 from gelu_verify.statistics import bins as edges
 from gelu_verify.statistics import intervals
@@ -90,14 +90,14 @@ def same_mean(before: Mean, now: Mean, confidence: float) -> tuple[float, Interv
         return (1.0 if difference == 0.0 else 0.0), certain
     squares = parts[0] ** 2 / (before.n - 1) + parts[1] ** 2 / (now.n - 1)
     freedom = sum(parts) ** 2 / squares
-    reach = float(stats.t.ppf((1 + confidence) / 2, freedom)) * spread
+    reach = float(special.stdtrit(freedom, (1 + confidence) / 2)) * spread
     interval = Interval(
         estimate=difference,
         low=difference - reach,
         high=difference + reach,
         confidence=confidence,
     )
-    return 2 * float(stats.t.sf(abs(difference) / spread, freedom)), interval
+    return 2 * float(special.stdtr(freedom, -abs(difference) / spread)), interval
 
 
 def same_fraction(
