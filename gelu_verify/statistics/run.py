@@ -71,7 +71,7 @@ def gate_alarms(
         )
     fresh = subject.fmt.bits < 64
     size, count = _POOL if fresh else _POOL_FP64, sampling.default_size(subject.fmt)
-    pool = Pool.measured(subject, size, _POOL_SEED)
+    pool = Pool.measured(subject, size, _POOL_SEED) if with_power or not fresh else Pool({})
     source = _measured(subject) if fresh else _pooled(pool, count)
     return GateAlarms(
         environment=provenance.environment(provenance.runtime(job.device)),

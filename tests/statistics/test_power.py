@@ -14,7 +14,7 @@ from gelu_verify.statistics.power import Fault, RegionPower, power
 UNIFORM = Pool({"centre": np.random.default_rng(0).random(100_000) - 0.5})
 
 
-def found(pool: Pool, per_region: int, trials: int = 60) -> dict[Fault, RegionPower]:
+def found(pool: Pool, per_region: int, trials: int = 40) -> dict[Fault, RegionPower]:
     report = power(pool, per_region, trials=trials)
     return {region.fault: region for region in report.regions}
 
@@ -32,18 +32,18 @@ def test_a_fault_that_no_size_shows_has_none() -> None:
 
 def test_wrong_results_are_seen_from_the_fraction_that_fisher_permits() -> None:
     """k of n lost, none before: the p-value is 2·C(n,k)/C(2n,k), k is binomial."""
-    n, m = 1000, module.RUN
+    n, m = 400, module.RUN
     least = next(k for k in range(1, n) if 2 * stats.hypergeom.pmf(k, 2 * n, k, n) * m <= 0.001)
     smallest = found(UNIFORM, n)[Fault.WRONG].smallest
     assert smallest is not None
-    # 99 % of trials, give or take what 60 of them cannot tell (90 % to 99.99 %)
+    # 99 % of trials, give or take what 40 of them cannot tell
     assert stats.binom.sf(least - 1, n, smallest / 2 ** (1 / 16)) < 0.9999
     assert stats.binom.sf(least - 1, n, smallest) > 0.9
 
 
 def test_a_shift_is_seen_from_what_the_test_of_means_permits() -> None:
     """Uniform errors: the difference of means is normal, with standard deviation √(1/6n)."""
-    n = 1000
+    n = 400
     sd = math.sqrt(1 / (6 * n))
     by_welch = sd * (stats.norm.isf(0.001 / module.RUN / 2) + stats.norm.isf(0.01))
     smallest = found(UNIFORM, n)[Fault.SHIFT].smallest
