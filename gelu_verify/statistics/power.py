@@ -10,6 +10,7 @@ is the first step of Holm's procedure: its later steps can only add to the power
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
@@ -29,8 +30,6 @@ TRIALS = 200
 WANTED = 0.99
 #: Halvings of the bracket: the size found is at most 2^(1/16), 4.4 %, above the smallest.
 _HALVINGS = 4
-_LARGEST = {"shift": 2.0**26, "wrong": 1.0}
-_SMALLEST = {"shift": 2.0**-7, "wrong": 2.0**-12}
 
 
 class Fault(StrEnum):
@@ -38,6 +37,10 @@ class Fault(StrEnum):
 
     SHIFT = "shift"
     WRONG = "wrong"
+
+
+_LARGEST = {Fault.SHIFT: 2.0**26, Fault.WRONG: 1.0}
+_SMALLEST = {Fault.SHIFT: 2.0**-7, Fault.WRONG: 2.0**-12}
 
 
 class PowerPoint(Record):
@@ -89,19 +92,8 @@ def power(
     for number, (region, errors) in enumerate(pool.errors.items()):
         for kind, fault in enumerate(Fault):
             random = np.random.default_rng((seed, number, kind))
-
-            def is_seen(
-                size: float,
-                errors: np.ndarray = errors,
-                fault: Fault = fault,
-                random: np.random.Generator = random,
-            ) -> bool:
-                before = ErrorDistribution.from_errors(random.choice(errors, per_region))
-                worse = _with_fault(random.choice(errors, per_region), fault, size, random)
-                now = ErrorDistribution.from_errors(worse)
-                return _is_alarm(before, now, setting, comparisons)
-
-            found.append(_searched(region, fault, errors, is_seen, trials))
+            gate = _Gate(errors, fault, per_region, setting, comparisons, random)
+            found.append(_searched(region, gate, trials))
     return PowerReport(
         per_region=per_region,
         comparisons=comparisons,
@@ -109,6 +101,29 @@ def power(
         seed=seed,
         regions=tuple(found),
     )
+
+
+@dataclass(frozen=True)
+class _Gate:
+    """The decision about one region whose errors, drawn from a pool, get a fault."""
+
+    errors: np.ndarray
+    fault: Fault
+    per_region: int
+    setting: Setting
+    comparisons: int
+    random: np.random.Generator
+
+    def sees(self, size: float) -> bool:
+        """Draw a baseline, and a sample with a fault of that size, and compare them."""
+        before = ErrorDistribution.from_errors(self.random.choice(self.errors, self.per_region))
+        errors = self.random.choice(self.errors, self.per_region)
+        now = ErrorDistribution.from_errors(_with_fault(errors, self.fault, size, self.random))
+        return any(
+            self.comparisons * (c.p_value or 0.0) <= self.setting.alpha
+            and c.decided().change is Change.WORSE
+            for c in compare_samples({"region": before}, {"region": now}, self.setting)
+        )
 
 
 def _with_fault(
@@ -120,34 +135,19 @@ def _with_fault(
     return np.where(random.random(errors.size) < size, np.nan, errors)
 
 
-def _is_alarm(
-    before: ErrorDistribution, now: ErrorDistribution, setting: Setting, comparisons: int
-) -> bool:
-    return any(
-        comparisons * (c.p_value or 0.0) <= setting.alpha and c.decided().change is Change.WORSE
-        for c in compare_samples({"region": before}, {"region": now}, setting)
-    )
-
-
-def _searched(
-    region: str,
-    fault: Fault,
-    errors: np.ndarray,
-    is_seen: Callable[[float], bool],
-    trials: int,
-) -> RegionPower:
+def _searched(region: str, gate: _Gate, trials: int) -> RegionPower:
     points: dict[float, PowerPoint] = {}
 
     def is_enough(size: float) -> bool:
-        points[size] = _tried(size, is_seen, trials)
+        points[size] = _tried(size, gate.sees, trials)
         return points[size].detected >= WANTED * trials
 
-    smallest = _smallest(is_enough, _SMALLEST[fault], _LARGEST[fault])
+    smallest = _smallest(is_enough, _SMALLEST[gate.fault], _LARGEST[gate.fault])
     best = None if smallest is None else points[smallest]
-    finite = errors[np.isfinite(errors)]
+    finite = gate.errors[np.isfinite(gate.errors)]
     return RegionPower(
         region=region,
-        fault=fault,
+        fault=gate.fault,
         mean_absolute_ulp=float(np.abs(finite).mean()) if finite.size else 0.0,
         smallest=smallest,
         power=intervals.proportion(best.detected, best.trials) if best else None,
