@@ -10,7 +10,6 @@ from gelu_verify.formats import tensors
 from gelu_verify.records import Comparable
 from gelu_verify.statistics import sampling
 from gelu_verify.statistics.outputs import Outputs
-from gelu_verify.statistics.sample import Sample
 
 
 def run(case: Case) -> Outcome:
@@ -20,12 +19,5 @@ def run(case: Case) -> Outcome:
     due = tensors.to_bits(exact.rounded(subject.fmt), subject.fmt)
     outputs = Outputs.of(case.batch.actual.numpy(), due.numpy())
     population = case.sweep.exhaustive and len(inputs) == 1
-    sample = None if population else _slim(sampling.measure_sample(subject, case.job.seed))
+    sample = None if population else sampling.measure_sample(subject, case.job.seed)
     return Outcome(fields={"comparable": Comparable(outputs=outputs, sample=sample)})
-
-
-def _slim(sample: Sample) -> Sample:
-    """Return a sample without its results one by one, which those of the sweep make needless."""
-    return sample.model_copy(
-        update={"outputs": sample.outputs.model_copy(update={"residuals": None})}
-    )

@@ -66,6 +66,7 @@ def upper(index: int) -> float:
     return float("inf") if abs(index) == LAST else edge(abs(index) + 1)
 
 
+@cache
 def representative(index: int) -> float:
     """Return the middle of a bin, in ULP, signed: at most half a bin from any error in it."""
     if index == 0:

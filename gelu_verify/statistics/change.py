@@ -10,6 +10,9 @@ from pydantic import Field
 from gelu_verify.records.base import Record
 from gelu_verify.statistics.intervals import Interval
 
+#: Which NaN is not.
+Probability = Annotated[float, Field(ge=0, le=1)]
+
 
 class Quantity(StrEnum):
     """What is compared: mean |error| stands for the distribution in tables."""
@@ -68,8 +71,8 @@ class Comparison(Record):
     )
     minimum_effect: float
     improved: bool = Field(description="which way the change goes, if there is one")
-    p_value: float | None = Field(description="None for the same inputs: a fact, no test")
-    adjusted_p: float | None = Field(None, description="after Holm's correction over the run")
+    p_value: Probability | None = Field(description="None for the same inputs: a fact, no test")
+    adjusted_p: Probability | None = Field(None, description="after Holm's correction of the run")
     change: Change = Change.NONE
 
     def sentence(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import reduce
+from functools import cache, reduce
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, model_validator
@@ -96,12 +96,11 @@ class ErrorDistribution(Record):
             raise ValueError("the counts of the bins must add up to count")
         if self.clipped > self.bins.get(edges.LAST, 0) + self.bins.get(-edges.LAST, 0):
             raise ValueError("clipped errors must be in the outermost bins")
-        low, high = _reach(self.bins)
-        sizes = _reach(self.sizes())
+        (low, high), (smallest, largest) = _reach(self.bins)
         slack = self.count  # each error was rounded by at most half a unit
         if not (low - slack <= self.signed_sum <= high + slack):
             raise ValueError("signed_sum must be one of errors in these bins")
-        if not (sizes[0] - slack <= self.absolute_sum <= sizes[1] + slack):
+        if not (smallest - slack <= self.absolute_sum <= largest + slack):
             raise ValueError("absolute_sum must be one of errors in these bins")
         if not (abs(self.signed_sum) <= self.absolute_sum):
             raise ValueError("signed_sum must not exceed absolute_sum")
@@ -153,7 +152,7 @@ class ErrorDistribution(Record):
         up to 256.
         """
         first = edges.first_at(limit_ulp)
-        return self.undefined + sum(n for index, n in self.sizes().items() if index >= first)
+        return self.undefined + sum(n for index, n in self.bins.items() if abs(index) >= first)
 
     def sizes(self) -> dict[int, int]:
         """Return the counts of ``|error|`` by bin, ascending."""
@@ -168,13 +167,18 @@ class ErrorDistribution(Record):
         return self.count
 
 
-def _reach(counts: Mapping[int, int]) -> tuple[int, int]:
-    """Return the smallest and largest sum of errors in the bins, in units; all edges are whole."""
-    low = high = 0
+def _reach(counts: Mapping[int, int]) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return what the sums of errors, and of their sizes, in the bins lie between, in units."""
+    low = high = smallest = largest = 0
     for index, count in counts.items():
-        size = abs(index)
-        near = int(edges.edge(size) * UNIT) if size else 0
-        far = int(min(edges.upper(size), edges.CLIP) * UNIT)
-        low += count * (near if index >= 0 else -far)
-        high += count * (far if index >= 0 else -near)
-    return low, high
+        near, far = (count * size for size in _range(abs(index)))
+        smallest, largest = smallest + near, largest + far
+        low, high = (low + near, high + far) if index >= 0 else (low - far, high - near)
+    return (low, high), (smallest, largest)
+
+
+@cache
+def _range(size: int) -> tuple[int, int]:
+    """Return the smallest and largest size of an error in a bin, in units; edges are whole."""
+    near = edges.edge(size) if size else 0.0
+    return int(near * UNIT), int(min(edges.upper(size), edges.CLIP) * UNIT)

@@ -27,18 +27,18 @@ class Interval(Record):
 def proportion(successes: int, trials: int, confidence: float = CONFIDENCE) -> Interval:
     """Return the Clopper–Pearson interval: it covers at least as often as it says, whatever n is.
 
-    The limits are quantiles of Beta(k, n - k + 1) and Beta(k + 1, n - k); ``scipy.stats.binomtest``
-    inverts the binomial tests themselves. Raises EmptySampleError for no trials.
+    Its limits are quantiles of Beta(k, n - k + 1) and Beta(k + 1, n - k), those at 0 and n are 0
+    and 1. Raises EmptySampleError for no trials.
     """
     if trials == 0:
         raise EmptySampleError("proportion: got 0 trials, expected at least one.")
-    from scipy import stats
+    from scipy import special
 
-    found = stats.binomtest(successes, trials).proportion_ci(confidence, method="exact")
+    k, n, risk = successes, trials, (1 - confidence) / 2
     return Interval(
-        estimate=successes / trials,
-        low=float(found.low),
-        high=float(found.high),
+        estimate=k / n,
+        low=float(special.betaincinv(k, n - k + 1, risk)) if k > 0 else 0.0,
+        high=float(special.betaincinv(k + 1, n - k, 1 - risk)) if k < n else 1.0,
         confidence=confidence,
     )
 
@@ -52,9 +52,9 @@ def bias(distribution: ErrorDistribution, confidence: float = CONFIDENCE) -> Int
     mean, n = distribution.mean(), distribution.count
     if n == 1:
         return Interval(estimate=mean, low=-math.inf, high=math.inf, confidence=confidence)
-    from scipy import stats
+    from scipy import special
 
-    reach = stats.t.ppf((1 + confidence) / 2, n - 1) * math.sqrt(distribution.variance() / n)
+    reach = special.stdtrit(n - 1, (1 + confidence) / 2) * math.sqrt(distribution.variance() / n)
     return Interval(
         estimate=mean, low=mean - float(reach), high=mean + float(reach), confidence=confidence
     )

@@ -21,6 +21,8 @@ from gelu_verify.records.base import Record
 if TYPE_CHECKING:
     import numpy as np
 
+#: A SHA-256, the first 16 hex digits of it.
+DIGEST = r"^[0-9a-f]{16}$"
 #: Two arguments in each of 2^16 patterns of x; more results are told apart by their digest alone.
 LARGEST_PACKED = 1 << 18
 _BYTES = 8
@@ -49,7 +51,7 @@ class Outputs(Record):
     """The results of a sweep or sample, as far as a later run needs them."""
 
     count: Annotated[int, Field(ge=0, le=1 << 40)]
-    digest: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")] = Field(
+    digest: Annotated[str, Field(pattern=DIGEST)] = Field(
         description="SHA-256 of the residuals, 16 hex digits"
     )
     residuals: Annotated[str, Field(max_length=_LONGEST)] | None = Field(
@@ -65,8 +67,8 @@ class Outputs(Record):
         residuals = (actual.astype(np.uint64) - due.astype(np.uint64)).astype("<i8")
         raw = residuals.tobytes()
         small = residuals.size <= LARGEST_PACKED
-        packed = base64.b85encode(zlib.compress(raw, 9)).decode() if small else None
-        return cls(count=residuals.size, digest=_digest(raw), residuals=packed)
+        packed = base64.b85encode(zlib.compress(raw)).decode() if small else None
+        return cls(count=residuals.size, digest=digest(raw), residuals=packed)
 
     def unpacked(self) -> np.ndarray | None:
         """Return the residuals, int64 (N,); None where only the digest was kept.
@@ -83,9 +85,9 @@ class Outputs(Record):
             raw = decoder.decompress(base64.b85decode(self.residuals), expected + 1)
         except (ValueError, binascii.Error, zlib.error):
             raw = b""
-        if self.count > LARGEST_PACKED or len(raw) != expected or _digest(raw) != self.digest:
+        if self.count > LARGEST_PACKED or len(raw) != expected or digest(raw) != self.digest:
             raise UsageError(
-                f"stored outputs: got {len(raw)} bytes with digest {_digest(raw)}, expected "
+                f"stored outputs: got {len(raw)} bytes with digest {digest(raw)}, expected "
                 f"{expected} with {self.digest}. Restore the file, or accept a new baseline."
             )
         return np.frombuffer(raw, dtype="<i8")
@@ -117,5 +119,6 @@ def changed(before: Outputs, now: Outputs) -> Changed:
     )
 
 
-def _digest(raw: bytes) -> str:
+def digest(raw: bytes) -> str:
+    """Return the digest of what was stored or measured."""
     return hashlib.sha256(raw).hexdigest()[:16]

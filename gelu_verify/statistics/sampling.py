@@ -12,7 +12,6 @@ another region after rounding are drawn again.
 
 from __future__ import annotations
 
-import hashlib
 from functools import lru_cache
 
 import numpy as np
@@ -24,7 +23,7 @@ from gelu_verify.measure.error import Class, Errors, measure
 from gelu_verify.measure.regions import REGIONS, TINY_BELOW, Region, Regions
 from gelu_verify.operators import Operator, place
 from gelu_verify.statistics.distribution import ErrorDistribution
-from gelu_verify.statistics.outputs import Outputs
+from gelu_verify.statistics.outputs import digest
 from gelu_verify.statistics.sample import Sample
 
 #: Draws a region: exact values of fp64 take some 50 µs each, in mpmath.
@@ -39,28 +38,41 @@ def measure_sample(subject: Subject, seed: int, per_region: int | None = None) -
 
     One seed gives the same inputs on every machine. Raises KernelFailure as the kernel does.
     """
-    fmt, operator = subject.fmt, subject.operator
-    count = per_region or (PER_REGION_FP64 if fmt.bits == 64 else PER_REGION)
-    drawn = draw(operator, subject.formula, fmt, count, np.random.default_rng(seed))
-    inputs = tuple(torch.cat(column) for column in zip(*drawn.values(), strict=True))
-    actual = subject.run(*inputs)
-    exact = operator.exact(inputs, subject.formula, fmt)
-    errors = measure(actual, exact, fmt)
-    parts = (slice(i * count, (i + 1) * count) for i in range(len(drawn)))
-    patterns = [tensors.to_bits(part, fmt).numpy() for part in inputs]
+    count = per_region or default_size(subject.fmt)
+    inputs, actual, errors = _measured(subject, seed, count)
     return Sample(
         seed=seed,
         per_region=count,
-        inputs_digest=hashlib.sha256(b"".join(p.tobytes() for p in patterns)).hexdigest()[:16],
-        regions={
-            region.value: ErrorDistribution.from_errors(_signed(errors, part))
-            for region, part in zip(drawn, parts, strict=True)
-        },
-        outputs=Outputs.of(
-            tensors.to_bits(actual, fmt).numpy(),
-            tensors.to_bits(exact.rounded(fmt), fmt).numpy(),
-        ),
+        inputs_digest=_digest(inputs, subject.fmt),
+        regions={name: ErrorDistribution.from_errors(part) for name, part in errors.items()},
+        outputs_digest=_digest((actual,), subject.fmt),
     )
+
+
+def errors_by_region(subject: Subject, per_region: int, seed: int) -> dict[str, np.ndarray]:
+    """Return region to signed errors in ULP, NaN for results without a distance, float64 (N,)."""
+    return _measured(subject, seed, per_region)[2]
+
+
+def default_size(fmt: Format) -> int:
+    """Return how many inputs of each region a sample of the format has."""
+    return PER_REGION_FP64 if fmt.bits == 64 else PER_REGION
+
+
+def _measured(
+    subject: Subject, seed: int, count: int
+) -> tuple[tuple[torch.Tensor, ...], torch.Tensor, dict[str, np.ndarray]]:
+    """Return the inputs drawn, the kernel's results, and the errors of each region."""
+    fmt, operator = subject.fmt, subject.operator
+    drawn = draw(operator, subject.formula, fmt, count, np.random.default_rng(seed))
+    inputs = tuple(torch.cat(column) for column in zip(*drawn.values(), strict=True))
+    actual = subject.run(*inputs)
+    errors = measure(actual, operator.exact(inputs, subject.formula, fmt), fmt)
+    found = {
+        region.value: _signed(errors, slice(i * count, (i + 1) * count))
+        for i, region in enumerate(drawn)
+    }
+    return inputs, actual, found
 
 
 def draw(
@@ -117,7 +129,9 @@ def _uniform(
 @lru_cache(maxsize=64)
 def _ranges(regions: Regions, fmt: Format) -> dict[Region, tuple[tuple[int, int], ...]]:
     """Return the ordinals of every region's floats as closed ranges; none for empty regions."""
-    tiny = fmt.ordinal(fmt.encode(TINY_BELOW)) - 1
+    tiny = 0  # where a format has no float below 2^-12 but the zeros
+    if fmt.smallest_subnormal <= TINY_BELOW:
+        tiny = fmt.ordinal(fmt.encode(TINY_BELOW)) - 1
     ends = _last_ordinals(regions, fmt)
     starts = [-fmt.largest_bits, *(end + 1 for end in ends[:-1])]
     found: dict[Region, tuple[tuple[int, int], ...]] = {}
@@ -144,6 +158,10 @@ def _last_ordinals(regions: Regions, fmt: Format) -> list[int]:
         inside = code <= codes
         low, high = torch.where(inside, middle, low), torch.where(inside, high, middle - 1)
     return [*low.tolist(), fmt.largest_bits]
+
+
+def _digest(values: tuple[torch.Tensor, ...], fmt: Format) -> str:
+    return digest(b"".join(tensors.to_bits(part, fmt).numpy().tobytes() for part in values))
 
 
 def _signed(errors: Errors, part: slice) -> np.ndarray:

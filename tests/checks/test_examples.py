@@ -79,5 +79,4 @@ def test_two_arguments_have_a_sample_beside_the_results():
     one = case(kernels.correct_backward, "fp16", operator="gelu_backward", comparable=True)
     kept = comparable.run(one).fields["comparable"]
     assert kept.outputs.count == 2 * 65536
-    assert kept.sample.outputs.residuals is None
     assert sum(d.count for d in kept.sample.regions.values()) > 10_000
