@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -51,5 +52,7 @@ def measure(jobs: list[Job], settings: Settings, on_check: OnCheck) -> Results:
     whole = Limits.default(settings.timeout)
     threads = max(1, cores // processes) if processes > 1 else None
     limits = replace(whole, memory=whole.memory // processes, threads=threads)
-    how = Plan(seconds=max(settings.timeout, Plan.seconds))
-    return session.run(jobs, limits, on_check, how, processes=processes)
+    # A kernel may import what a ledger's key does not cover: a gate measures everything anew.
+    with tempfile.TemporaryDirectory() as folder:
+        how = Plan(folder=Path(folder), seconds=max(settings.timeout, Plan.seconds))
+        return session.run(jobs, limits, on_check, how, processes=processes)
