@@ -1,7 +1,8 @@
 """How long a user waits: ``--help``, and ``check`` of one kernel in bf16, forward and backward.
 
-Each command runs several times as a whole process; the table shows the median wall time, the peak
-memory of the largest process, and what the checks themselves took.
+Each command runs several times as a whole process, the one in Triton's interpreter once; the table
+shows the median wall time, the peak memory of the largest process, and what the checks themselves
+took. ``python -m benchmarks.check_speed [WORD]``: only the commands that contain a word.
 """
 
 from __future__ import annotations
@@ -20,7 +21,16 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
-_RUNS = 5
+#: Command to number of runs.
+_COMMANDS = {
+    "--help": 5,
+    "list": 5,
+    "check torch-erf --format bf16": 5,
+    "check torch-erf --format fp32": 5,
+    "check triton-erf --format bf16": 5,
+    "check torch-linear-gelu --format bf16": 3,
+    "check triton-linear-gelu --format bf16 --timeout 300": 1,
+}
 _COMMAND = [sys.executable, "-m", "gelu_verify"]
 
 
@@ -64,19 +74,17 @@ def _resident(pid: int) -> int:
 
 def main() -> None:
     """Print the table."""
-    table = Table(title=f"Median of {_RUNS} runs, {os.cpu_count()} cores", title_justify="left")
-    for column in ("command", "wall s", "checks s", "peak MiB"):
+    table = Table(title=f"Median of runs, {os.cpu_count()} cores", title_justify="left")
+    for column in ("command", "runs", "wall s", "checks s", "peak MiB"):
         table.add_column(column, justify="left" if column == "command" else "right")
-    for arguments in (
-        ["--help"],
-        ["list"],
-        ["check", "torch-erf", "--format", "bf16"],
-        ["check", "torch-erf", "--format", "fp32"],
-        ["check", "triton-erf", "--format", "bf16"],
-    ):
-        runs = [measure(arguments) for _ in range(_RUNS)]
+    word = sys.argv[1] if len(sys.argv) > 1 else ""
+    for line, count in _COMMANDS.items():
+        if word not in line:
+            continue
+        runs = [measure(line.split()) for _ in range(count)]
         table.add_row(
-            "gelu-verify " + " ".join(arguments),
+            f"gelu-verify {line}",
+            str(count),
             f"{statistics.median(run.wall for run in runs):.2f}",
             f"{statistics.median(run.checks for run in runs):.2f}",
             f"{max(run.memory for run in runs):.0f}",

@@ -94,7 +94,8 @@ _GUARD = Allowance(
 )
 _CANCELLATION = Allowance(
     kind=AllowanceKind.CANCELLATION,
-    reason="1 + erf (1 + tanh) is rounded at the size of 1, so |x|·u of the left tail is lost",
+    reason="1 + erf (1 + tanh) is rounded at the size of 1, so |x|·u of the left tail is lost; "
+    "erfc (exp) of a rounded argument is off by (x² + 1)·2u of the result",
 )
 _APPROXIMATION = Allowance(
     kind=AllowanceKind.APPROXIMATION,

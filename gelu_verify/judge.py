@@ -6,6 +6,7 @@ bound leaves open are decided with mpmath.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -113,6 +114,10 @@ def _within_limit(limit: float, elements: Elements) -> torch.Tensor:
         tie = open_cases & (size == limit) & (side != 0)
         within[tie] = errors.ulp[tie].sign() == side[tie]
         open_cases &= ~tie
+    elif errors.bound and bool(open_cases.any()):
+        at_limit = open_cases & _rounds_to(limit, elements)
+        within |= at_limit
+        open_cases &= ~at_limit
     indices = open_cases.nonzero().flatten()
     if indices.numel() and (errors.bound or limit == _CORRECTLY_ROUNDED):
         inputs = tuple(part[indices] for part in elements.inputs)
@@ -127,6 +132,23 @@ def _within_limit(limit: float, elements: Elements) -> torch.Tensor:
             decided = torch.where(precise == limit, rounded, decided)
         within[indices] = decided.to(within.device)
     return within
+
+
+def _rounds_to(limit: float, elements: Elements) -> torch.Tensor:
+    """Return which open errors the oracle would give as the limit itself, in float64, bool (N,).
+
+    Where ``side_of_tie`` tells the side, a product of two 16-bit arguments is within 2^-60 of one
+    of 22 bits. From ulp/16 on that and its distance from any result are multiples of 2^-26 ULP, so
+    if the bound, 2^-38 ULP, leaves open on which side of a limit of 20 fractional bits it lies, it
+    is that limit; and 2^8 ULP times 2^-60 is lost in 4.
+    """
+    errors = elements.errors
+    is_product = len(elements.inputs) == 2 and elements.operator.intermediate != "x + bias"
+    if elements.fmt.bits != 16 or not is_product or limit < 4.0 or limit * 2.0**20 % 1.0 != 0.0:
+        return torch.zeros_like(errors.finite)
+    exact = elements.actual.double() - errors.ulp * errors.ulp_size
+    is_short = exact.abs() >= errors.ulp_size / 16
+    return is_short & (elements.operator.side_of_tie(elements.inputs) != 0)
 
 
 def _overflow_is_open(elements: Elements) -> torch.Tensor:
@@ -215,7 +237,8 @@ def _near_reachable(contract: Contract, elements: Elements) -> torch.Tensor:
     if cancelled:
         lost = operator.cancellation(elements.inputs, elements.formula)
         lost = lost * (elements.fmt.arithmetic_unit * cancelled.factor)
-        slack = torch.maximum(slack, torch.where(_only_zero(elements), 0.0, lost))
+        left = _left_of_cancellation(elements)
+        slack = torch.maximum(slack, torch.where(left, argument_slack(elements), lost))
     covered = errors.finite & (beyond <= slack)
     if elements.fmt.bits < 64:
         # An infinity is sized as 2^(emax+1): it is due where what is reached rounds to it.
@@ -241,25 +264,50 @@ def _as_formula(elements: Elements, formula: str) -> Elements:
 
 
 #: Where the left tail is 0 for certain in float32 and in float64 arithmetic: 1 + erf from 5.54 and
-#: 8.30 on, 1 + tanh before; 1/(1 + e^-y) underflows at x = -52 and -438. Beyond, only a result of 0
-#: is explained.
+#: 8.30 on, 1 + tanh before; 1/(1 + e^-y) underflows at x = -52 and -438. Beyond, a result of 0 is
+#: explained, and one that is off by what rounding the tail's argument explains.
 ZERO_BELOW = {"erf": (-6.5, -9.5), "tanh": (-6.5, -9.5), "sigmoid": (-70.0, -450.0)}
+
+#: Relative roundings (u) of the argument of erfc, x·√½, and of the exponentials: u(x) in its seven
+#: constants and operations, and 1.702x.
+ARGUMENT_ROUNDINGS = {"erf": 2.0, "tanh": 7.0, "sigmoid": 2.0}
 
 
 def cancellation_ratio(elements: Elements) -> torch.Tensor:
-    """Return ``|actual - y|`` in units of the slack that cancellation explains, float64 (N,).
+    """Return ``|actual - y|`` in units of the slack that the textbook forms explain, float64 (N,).
 
-    Far left of GELU itself |x|·u grows without limit, but only a result that has become 0 is
-    explained there: infinite for others. The slack of the derivative is at most ``|dy|·u``.
+    That is what cancellation loses, |x|·u for GELU itself. Far left, where it grows without limit,
+    a result that has become 0 is explained, and else only ``argument_slack``. The slack of the
+    derivative is at most ``|dy|·u``.
     """
     errors = elements.errors
     slack = elements.operator.cancellation(elements.inputs, elements.formula)
     slack = slack * elements.fmt.arithmetic_unit
-    ratio = errors.absolute / slack.clamp(min=torch.finfo(torch.float64).tiny)
-    return torch.where(_only_zero(elements), torch.inf, ratio)
+    slack = torch.where(_left_of_cancellation(elements), argument_slack(elements), slack)
+    return errors.absolute / slack.clamp(min=torch.finfo(torch.float64).tiny)
 
 
-def _only_zero(elements: Elements) -> torch.Tensor:
+def argument_slack(elements: Elements) -> torch.Tensor:
+    """Return the error of a form without cancellation, as 0.5x·erfc(-x√½), far left; absolute (N,).
+
+    An argument rounded by δ moves ln erfc(t) by t·h(t)·δ, h its hazard; with t² = x²/2 Mills' ratio
+    bounds t·h(t) by x² + 1. That of a logistic function moves by its own argument, 2u(x) or
+    1.702x, times δ. 4 ULP more are for the function itself.
+    """
+    errors, formula = elements.errors, elements.formula
+    size = elements.x.abs()
+    if formula == "erf":
+        condition = size * size + 1.0
+    elif formula == "tanh":
+        condition = 2.0 * math.sqrt(2.0 / math.pi) * size * (0.044715 * size * size + 1.0)
+    else:
+        condition = 1.702 * size
+    exact = (elements.actual.double() - errors.ulp * errors.ulp_size).abs()
+    relative = ARGUMENT_ROUNDINGS[formula] * elements.fmt.arithmetic_unit
+    return condition * relative * exact + 4.0 * errors.ulp_size
+
+
+def _left_of_cancellation(elements: Elements) -> torch.Tensor:
     """Return where a result that is not 0 is beyond what cancellation explains, bool (N,)."""
     if elements.operator.derivative:
         return torch.zeros(len(elements.errors), dtype=torch.bool, device=elements.actual.device)

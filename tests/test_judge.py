@@ -43,8 +43,10 @@ def truth(x: np.ndarray) -> np.ndarray:
     return (wide * scipy.special.ndtr(wide)).astype(np.float32)
 
 
-def results(x: np.ndarray, got: np.ndarray) -> Elements:
-    return measured((torch.from_numpy(x),), torch.from_numpy(got.astype(np.float32)), FP32)
+def results(x: np.ndarray, got: np.ndarray, formula: str = "erf") -> Elements:
+    return measured(
+        (torch.from_numpy(x),), torch.from_numpy(got.astype(np.float32)), FP32, formula=formula
+    )
 
 
 def broken(contract: Contract | str, part: Elements) -> list[bool]:
@@ -351,6 +353,35 @@ def test_textbook_form_in_fp32_holds_cancelling_only() -> None:
     assert not bool((part.x > 0)[used].any())
     # A correctly rounded erf in (-1, -1/2) is off by up to 2^-25, and x/2 multiplies that.
     assert 0.2 < float(cancellation_ratio(part)[part.x < -3].max()) <= 0.25
+
+
+def erfc_form(x: np.ndarray, constant: float = math.sqrt(0.5)) -> np.ndarray:
+    """0.5x·erfc(-x√½) in fp32, with the only error that a correct erfc leaves: its argument."""
+    argument = (-x * np.float32(constant)).astype(np.float64)
+    return (0.5 * x.astype(np.float64) * scipy.special.erfc(argument)).astype(np.float32)
+
+
+def test_rounded_argument_of_erfc_is_explained_far_left_and_no_more() -> None:
+    x = np.linspace(-13.9, -6.5, 4001, dtype=np.float32)[:-1]
+    part = results(x, erfc_form(x))
+    assert float(part.errors.ulp.abs().max()) > 100
+    assert any(broken("saturating", part))
+    assert not any(broken("cancelling", part))
+    assert 0.2 < float(cancellation_ratio(part).max()) < 1
+    # 0.70711 is 4.6e-6 of √½ off, 38 of its roundings. Subnormal results do not show it.
+    x = x[x > -13]
+    assert all(broken("cancelling", results(x, erfc_form(x, 0.70711))))
+
+
+def test_rounded_argument_of_the_tanh_form_s_exponential_is_explained() -> None:
+    x = np.linspace(-9.0, -6.5, 4001, dtype=np.float32)[:-1]
+    one, c = np.float32(1), np.float32(math.sqrt(2 / math.pi))
+    twice_u = np.float32(2) * c * x * (one + np.float32(0.044715) * x * x)
+    tail = (x / (1 + np.exp(-twice_u.astype(np.float64)))).astype(np.float32)
+    part = results(x, tail, formula="tanh")
+    assert float(part.errors.ulp.abs().max()) > 8
+    assert not any(broken("cancelling", part))
+    assert any(broken("cancelling", results(x, tail * np.float32(1.0001), formula="tanh")))
 
 
 def test_factor_of_cancellation_scales_the_slack() -> None:

@@ -16,9 +16,12 @@ SELECTION = "selection"
 def rectified_maximum(a: Bounded) -> Bounded:
     """Return ``max(0, a_1, ..., a_n)`` over the last dimension, with the slack of a_i that may win.
 
-    It may rise to the largest ``a_i + δ_i`` and fall to the largest ``a_i - δ_i`` (or 0).
+    It may rise to the largest ``a_i + δ_i`` and fall to the largest ``a_i - δ_i`` (or 0). One a_i
+    without a bound (its own is NaN) leaves the maximum without one, infinite or not.
     """
     value = a.value.amax(-1).clamp(min=0.0)
+    unbounded = (torch.isfinite(a.value) & torch.isnan(a.total + a.own)).any(-1)
+    value = torch.where(unbounded & ~value.isnan(), 0.0, value)
     top = (a.value + a.total + a.own).amax(-1).clamp(min=0.0)
     bottom = (a.value - a.total - a.own).amax(-1).clamp(min=0.0)
     moved = torch.maximum(top - value, value - bottom)

@@ -48,6 +48,7 @@ def measure_shard(
     for row in range(first, last, rows):
         patterns = torch.arange(row, min(row + rows, last), device=device)
         measuring.add(row, _call(job, function, patterns))
+    measuring.finish()
 
 
 def _call(job: Job, function: Callable[..., Any], rows: torch.Tensor) -> torch.Tensor:

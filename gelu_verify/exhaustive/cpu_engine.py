@@ -7,9 +7,6 @@ The certificate is of torch's evaluation, by which all samples and selected elem
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-
 import numpy as np
 import torch
 
@@ -38,7 +35,7 @@ class CpuEngine:
         self._selected = np.empty(0, dtype=np.int64)
         self._rows = Figures.of(formula, derivative)
 
-    def measure(self, first: int, actual: torch.Tensor, lead: int) -> Callable[[], Leftovers]:
+    def measure(self, first: int, actual: torch.Tensor, lead: int) -> Leftovers:
         """Add results (N,), the first ``lead`` (0 or 1) of which only precede the patterns."""
         low, stop = first - lead, first + actual.numel() - lead
         got = actual.numpy()
@@ -68,10 +65,10 @@ class CpuEngine:
                 )  # fmt: skip
             integers[Column.INPUTS] += part.stop - part.start
         if not chosen:
-            return partial(Leftovers, ranges, ())
+            return Leftovers(ranges, ())
         patterns = self._selected[:chosen].astype(np.uint32).view(np.int32)
         selected = neighbours(self.formula, torch.from_numpy(patterns), low, actual)
-        return partial(Leftovers, ranges, (selected,))
+        return Leftovers(ranges, (selected,))
 
     def _in_order(self, start: int, zone: Zone, low: int, got: np.ndarray) -> bool:
         """Tell whether the first of a flat stretch is in order with the one before it."""

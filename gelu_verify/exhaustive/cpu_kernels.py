@@ -187,11 +187,30 @@ def _slack(x, formula, derivative, unit):
 
 
 @compiled
-def _covered(error, x, got, formula, derivative, zero_below, unit):
-    """Tell whether cancellation covers an absolute error: 1 yes, 0 no, -1 too near to tell."""
+def _argument_slack(x, y, ulp, formula, unit):
+    """Return ``judge.argument_slack``: what rounding the tail's argument explains."""
+    size = abs(x)
+    if formula == SIGMOID:
+        condition, roundings = 1.702 * size, 2.0
+    elif formula == TANH:
+        condition = 2.0 * math.sqrt(2 / math.pi) * size * (0.044715 * size * size + 1.0)
+        roundings = 7.0
+    else:
+        condition, roundings = size * size + 1.0, 2.0
+    return condition * roundings * unit * abs(y) + 4.0 * ulp
+
+
+@compiled
+def _covered(x, got, y, ulp, formula, derivative, zero_below, unit):
+    """Tell whether cancellation covers an error: 1 yes, 0 no, -1 too near to tell.
+
+    As ``judge.cancellation_ratio`` does, y being the value of ``formula``.
+    """
     if derivative == 0 and x < zero_below and got != 0.0:
-        return 0
-    ratio = error / _slack(x, formula, derivative, unit)
+        slack = _argument_slack(x, y, ulp, formula, unit)
+    else:
+        slack = _slack(x, formula, derivative, unit)
+    ratio = abs(got - y) / slack
     if abs(ratio - 1.0) < _NEAR:
         return -1
     return 1 if ratio < 1.0 else 0
@@ -208,7 +227,8 @@ def _level(x, got, y, formula, derivative, constants, tanh_table, open_width):
     due = x if derivative == 0 else 1.0
     if (x <= -threshold and got == 0.0) or (x >= threshold and got == due):
         return GUARDED
-    covered = _covered(abs(got - y), x, got, formula, derivative, constants[7], unit)
+    ulp = 1.0 / _per_ulp(y, x < 0.0 or (derivative == 0 and x > 1.0))
+    covered = _covered(x, got, y, ulp, formula, derivative, constants[7], unit)
     if covered != 0:
         return CANCELLED if covered == 1 else _OPEN_LEVEL
     if formula == TANH:
@@ -220,13 +240,13 @@ def _level(x, got, y, formula, derivative, constants, tanh_table, open_width):
     else:
         left = cpu_reference.logistic_tail(a, TANH, tanh_table)
         stand_in = x * (left if x < 0.0 else 1.0 - left)
-    inward = x < 0.0 or (derivative == 0 and x > 1.0)
-    size = abs(got - stand_in) * _per_ulp(stand_in, inward)
+    ulp = 1.0 / _per_ulp(stand_in, x < 0.0 or (derivative == 0 and x > 1.0))
+    size = abs(got - stand_in) / ulp
     if abs(size - _FAR_FROM) <= open_width:
         return _OPEN_LEVEL
     if size < _FAR_FROM:
         return APPROXIMATED
-    covered = _covered(abs(got - stand_in), x, got, TANH, derivative, constants[8], unit)
+    covered = _covered(x, got, stand_in, ulp, TANH, derivative, constants[8], unit)
     if covered != 0:
         return APPROXIMATED if covered == 1 else _OPEN_LEVEL
     return UNCOVERED

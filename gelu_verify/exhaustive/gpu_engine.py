@@ -8,8 +8,8 @@ is of torch's evaluation on the CPU, by which all samples are measured.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from functools import cache, partial
+from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -116,8 +116,8 @@ class GpuEngine:
         shape = (len(empty.counts), _BINS_POWER)
         self._counts = torch.zeros(shape, dtype=torch.int32, device=self.device)
 
-    def measure(self, first: int, actual: torch.Tensor, lead: int) -> Callable[[], Leftovers]:
-        """Begin to add results (N,), of which the first ``lead`` (0 or 1) only come before."""
+    def measure(self, first: int, actual: torch.Tensor, lead: int) -> Leftovers:
+        """Add results (N,), of which the first ``lead`` (0 or 1) only come before."""
         low, stop = first - lead, first + actual.numel() - lead
         work = work_list(self.formula, self.derivative, first, stop)
         other = self._flat(work.flat, low, actual)
@@ -129,17 +129,15 @@ class GpuEngine:
         # One copy tells whether anything is left over.
         sums = [launch.counts.sum(1, dtype=torch.int64) for launch in launches]
         totals = torch.cat([other.sum().reshape(1), *sums])
-        return partial(self._rest, first, stop, low, actual, work, other, launches, totals)
+        return self._rest(first, stop, low, actual, work, other, launches, totals.tolist())
 
     def _rest(
         self, first: int, stop: int, low: int, actual: torch.Tensor, work: WorkList,
-        other: torch.Tensor, launches: list[_Launch], counted: torch.Tensor,
+        other: torch.Tensor, launches: list[_Launch], totals: list[int],
     ) -> Leftovers:  # fmt: skip
-        """Finish a call, whose totals (of wrong flat pieces, selected and far elements) are known.
-
-        counted: int64 (1 + 2 launches,).
+        """Finish a call, whose totals are known: wrong flat pieces; selected and far elements of
+        every launch.
         """
-        totals = counted.tolist()
         has_far = [total > 0 for total in totals[2::2]]
         for launch, far in zip(launches, has_far, strict=True):
             if far:
@@ -152,11 +150,7 @@ class GpuEngine:
         ranges = list(work.infinite)
         if totals[0]:
             ranges += self._other(work.flat, other.cpu().numpy() != 0)
-        left = [
-            (launch, far)
-            for launch, far, selected in zip(launches, has_far, totals[1::2], strict=True)
-            if far or selected
-        ]
+        left = list(zip(launches, has_far, totals[1::2], strict=True))
         return Leftovers(ranges, self._selected(left, low, actual))
 
     def take(self) -> Figures:
@@ -264,25 +258,34 @@ class GpuEngine:
         )  # fmt: skip
 
     def _selected(
-        self, launches: list[tuple[_Launch, bool]], low: int, actual: torch.Tensor
+        self, launches: list[tuple[_Launch, bool, int]], low: int, actual: torch.Tensor
     ) -> Iterator[Scattered]:
         """Yield the selected elements, at most ``_SELECTED`` and the rest of a piece at a time."""
-        for launch, has_far in launches:
+        for launch, has_far, known in launches:
+            # What no set took was selected after the totals were known.
+            total = int(launch.selected.sum()) if has_far else known
+            if total == 0:
+                continue
             pieces = launch.selected.nonzero().flatten()
             counts = launch.selected[pieces].long()
-            batch = torch.div(counts.cumsum(0) - counts, _SELECTED, rounding_mode="floor")
+            places = counts.cumsum(0) - counts
+            if total <= _SELECTED:
+                yield self._written(launch, has_far, pieces, places, total, low, actual)
+                continue
+            batch = torch.div(places, _SELECTED, rounding_mode="floor")
             for size in torch.unique_consecutive(batch, return_counts=True)[1].tolist():
                 members, pieces = pieces[:size], pieces[size:]
-                yield self._written(launch, has_far, members, low, actual)
+                part, counts = counts[:size], counts[size:]
+                places, total = part.cumsum(0) - part, int(part.sum())
+                yield self._written(launch, has_far, members, places, total, low, actual)
 
     def _written(
-        self, launch: _Launch, has_far: bool, members: torch.Tensor, low: int, actual: torch.Tensor
-    ) -> Scattered:
-        counts = launch.selected[members].long()
-        bits = torch.empty(int(counts.sum()), dtype=torch.int32, device=self.device)
+        self, launch: _Launch, has_far: bool, members: torch.Tensor, places: torch.Tensor,
+        total: int, low: int, actual: torch.Tensor,
+    ) -> Scattered:  # fmt: skip
+        bits = torch.empty(total, dtype=torch.int32, device=self.device)
         gpu_kernels.select_kernel[(len(members),)](
-            *self._arguments(launch, low, actual),
-            members, counts.cumsum(0) - counts, bits, self._tanh,
+            *self._arguments(launch, low, actual), members, places, bits, self._tanh,
             SETS=has_far, **self._constexprs(launch),
         )  # fmt: skip
         return neighbours(self.formula, bits, low, actual)

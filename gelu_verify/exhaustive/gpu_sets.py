@@ -51,14 +51,32 @@ def _slack(x, constants, FORMULA: tl.constexpr, DERIVATIVE: tl.constexpr):
 
 
 @triton.jit
-def _covered(error, x, got, below, constants, FORMULA: tl.constexpr, DERIVATIVE: tl.constexpr):
-    """Return 1 where cancellation covers an absolute error, 0 where not, -1 if too near to tell."""
-    ratio = error / _slack(x, constants, FORMULA, DERIVATIVE)
-    code = tl.where(ratio < 1.0, 1, 0)
-    code = tl.where(tl.abs(ratio - 1.0) < 1e-7, -1, code)
+def _argument_slack(x, y, ulp, constants, FORMULA: tl.constexpr):
+    """Return ``judge.argument_slack``: what rounding the tail's argument explains."""
+    size = tl.abs(x)
+    if FORMULA == "sigmoid":
+        condition = size * tl.load(constants + 12) * 2.0
+    elif FORMULA == "tanh":
+        cubic = size * size * tl.load(constants + 11) + 1.0
+        condition = cubic * size * tl.load(constants + 10) * 14.0
+    else:
+        condition = (size * size + 1.0) * 2.0
+    return condition * tl.load(constants + 6) * tl.abs(y) + ulp * 4.0
+
+
+@triton.jit
+def _covered(x, got, y, ulp, below, constants, FORMULA: tl.constexpr, DERIVATIVE: tl.constexpr):
+    """Return 1 where cancellation covers an error, 0 where not, -1 if too near to tell.
+
+    As ``judge.cancellation_ratio`` does, y being the value of the formula.
+    """
+    slack = _slack(x, constants, FORMULA, DERIVATIVE)
     if DERIVATIVE == 0:
-        code = tl.where((x < below) & (got != 0.0), 0, code)
-    return code
+        left = (x < below) & (got != 0.0)
+        slack = tl.where(left, _argument_slack(x, y, ulp, constants, FORMULA), slack)
+    ratio = tl.abs(got - y) / slack
+    code = tl.where(ratio < 1.0, 1, 0)
+    return tl.where(tl.abs(ratio - 1.0) < 1e-7, -1, code)
 
 
 @triton.jit
@@ -73,7 +91,8 @@ def level(
         due = x
     guarded = ((x <= -threshold) & (got == 0.0)) | ((x >= threshold) & (got == due))
     below = tl.load(constants + 7)
-    covered = _covered(tl.abs(got - y), x, got, below, constants, FORMULA, DERIVATIVE)
+    ulp = 1.0 / per_ulp_of(x, y, DERIVATIVE)
+    covered = _covered(x, got, y, ulp, below, constants, FORMULA, DERIVATIVE)
     result = x.to(tl.int32) * 0 + 3
     if FORMULA != "tanh":
         a = tl.abs(x)
@@ -83,10 +102,10 @@ def level(
         else:
             left = tail(a, tanh_table, "tanh", 2)
             stand_in = tl.where(x < 0.0, left, 1.0 - left) * x
-        distance = tl.abs(got - stand_in)
-        size = distance * per_ulp_of(x, stand_in, DERIVATIVE)
+        per_ulp = per_ulp_of(x, stand_in, DERIVATIVE)
+        size = tl.abs(got - stand_in) * per_ulp
         below = tl.load(constants + 8)
-        by_tanh = _covered(distance, x, got, below, constants, "tanh", DERIVATIVE)
+        by_tanh = _covered(x, got, stand_in, 1.0 / per_ulp, below, constants, "tanh", DERIVATIVE)
         result = tl.where(by_tanh == 1, 2, tl.where(by_tanh == 0, 3, -1))
         result = tl.where(size < 4.0, 2, result)
         result = tl.where(tl.abs(size - 4.0) <= width, -1, result)

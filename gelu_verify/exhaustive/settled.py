@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from gelu_verify import contracts
@@ -23,6 +25,7 @@ from gelu_verify.exhaustive.measuring import Pass
 from gelu_verify.exhaustive.spans import EPSILON, Span, Zone, spans
 from gelu_verify.judge import Tally, Usage
 from gelu_verify.measure.error import Class
+from gelu_verify.measure.regions import REGIONS
 from gelu_verify.measure.summary import ClassTally, Sample, worse
 
 _MAGNITUDE = 0x7FFF_FFFF
@@ -34,6 +37,8 @@ _CLASSES = {
     FLUSHED: Class.FLUSHED_SUBNORMAL,
     OPPOSITE: Class.OPPOSITE_SIGN,
 }
+#: Kinds of rows that are no code of a region.
+_MEASURED, _OF_NAN, _INFINITE = -1, -2, -3
 _REASONS = [allowance.kind.value for allowance in contracts.get("approximation").allowances]
 
 
@@ -70,21 +75,24 @@ class _Settled:
         """Add all rows that hold any pattern."""
         for contract in self.contracts:
             self.census.tally(contract)
-        for row in np.flatnonzero(self.figures.integers[:, Column.INPUTS]).tolist():
+        inputs = self.figures.integers[:, Column.INPUTS]
+        kinds = _kinds(self.general.formula, self.general.operator.derivative)
+        self.census.summary.inputs += int(inputs.sum())
+        self.census.nan_inputs += int(inputs[kinds == _OF_NAN].sum())
+        self.census.summary.finite_inputs += int(inputs[kinds != _OF_NAN].sum())
+        for row in np.flatnonzero((inputs > 0) & (kinds == _MEASURED)).tolist():
             self._row(row, self.table[row])
+        for code, region in enumerate(REGIONS):
+            rows = (inputs > 0) & (kinds == code)
+            settled = int((inputs - self.figures.integers[:, Column.NAN])[rows].sum())
+            self.census.summary.regions[region].count += settled
+            self.census.summary.regions[region].histogram[0] += settled
+        self._reaches(kinds)
         self._flat()
 
     def _row(self, row: int, span: Span) -> None:
         integers = self.figures.integers[row].tolist()
-        self.census.summary.inputs += integers[Column.INPUTS]
-        if span.zone is Zone.NAN:
-            self.census.nan_inputs += integers[Column.INPUTS]
-            return
-        self.census.summary.finite_inputs += integers[Column.INPUTS]
         self._figures(row, span, integers)
-        self._reach(span, integers[Column.REACH])
-        if span.zone not in (Zone.SERIES, Zone.FULL):
-            return
         self._counts(row, integers)
         if any(integers[Column.SET_COUNT : Column.SET_COUNT + SETS]):
             self._sets(row, span, integers)
@@ -97,13 +105,7 @@ class _Settled:
     def _figures(self, row: int, span: Span, integers: list[int]) -> None:
         assert span.region is not None
         region = self.census.summary.regions[span.region]
-        counts = self.figures.counts[row]
-        if span.zone not in (Zone.SERIES, Zone.FULL):
-            settled = integers[Column.INPUTS] - integers[Column.NAN]
-            region.count += settled
-            region.histogram[0] += settled
-            return
-        region.histogram += counts
+        region.histogram += self.figures.counts[row]
         region.count += self.totals[row]
         region.clipped += integers[Column.CLIPPED]
         region.signed_sum += _whole(integers, Column.SIGNED_LOW)
@@ -117,13 +119,16 @@ class _Settled:
         assert found is not None
         self.census.binades[span.binade] = found
 
-    def _reach(self, span: Span, reach: int) -> None:
-        if reach < 0:
-            return
-        if span.negative:
-            self.census.zero_reach = max(self.census.zero_reach, reach & _MAGNITUDE)
-        else:
-            self.census.identity_reach = max(self.census.identity_reach, reach)
+    def _reaches(self, kinds: np.ndarray) -> None:
+        """Add how far from 0 a result is not yet the limit: 0 on the left, x or 1 on the right."""
+        used = (self.figures.integers[:, Column.INPUTS] > 0) & (kinds != _OF_NAN)
+        reach = np.where(used, self.figures.integers[:, Column.REACH], -1)
+        right, left = reach[reach <= _MAGNITUDE], reach[reach > _MAGNITUDE]
+        right = right[right >= 0]
+        if right.size:
+            self.census.identity_reach = max(self.census.identity_reach, int(right.max()))
+        if left.size:
+            self.census.zero_reach = max(self.census.zero_reach, int(left.max()) & _MAGNITUDE)
 
     def _counts(self, row: int, integers: list[int]) -> None:
         """Add the counts beyond 1/2 and 1 ULP to the contracts that need no more."""
@@ -189,6 +194,20 @@ class _Settled:
         got = int(self.figures.results[row, column]) & _UNSIGNED
         error = float(self.errors[row, column]) if error is None else error
         return Sample(inputs, got, error)
+
+
+@cache
+def _kinds(formula: str, derivative: int) -> np.ndarray:
+    """Return, for the row of every span, the code of its region if it is flat, or what it is."""
+    kinds = []
+    for span in spans(formula, derivative):
+        if span.zone in (Zone.SERIES, Zone.FULL):
+            kinds.append(_MEASURED)
+        elif span.region is None:
+            kinds.append(_OF_NAN if span.zone is Zone.NAN else _INFINITE)
+        else:
+            kinds.append(REGIONS.index(span.region))
+    return np.array(kinds)
 
 
 def _whole(integers: list[int], low: Column) -> int:

@@ -7,7 +7,7 @@ the general :class:`~gelu_verify.exhaustive.measuring.Pass`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -26,9 +26,9 @@ from gelu_verify.judge import Elements, permitted
 
 _UNSIGNED = 0xFFFF_FFFF
 #: Elements collected before they are judged: judging a few costs as much as judging thousands.
-_COLLECTED = 1 << 15
+_COLLECTED = {"cpu": 1 << 15, "cuda": 1 << 22}
 #: Fewer elements than this are measured faster on the CPU than on a GPU.
-_FEW = 1 << 16
+_FEW = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,10 @@ class Engine(Protocol):
 
     name: str
 
-    def measure(self, first: int, actual: torch.Tensor, lead: int) -> Callable[[], Leftovers]:
-        """Begin to add results (N,), of which the first ``lead`` (0 or 1) only come before.
+    def measure(self, first: int, actual: torch.Tensor, lead: int) -> Leftovers:
+        """Add results (N,), of which the first ``lead`` (0 or 1) only come before.
 
-        What is returned waits for the rest, and is to be called once, before anything else.
+        What is left over is to be read before the next call: a kernel may use its memory again.
         """
 
     def take(self) -> Figures:
@@ -65,7 +65,10 @@ def runs(starts: np.ndarray, stops: np.ndarray) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class EnginePass:
-    """A pass whose figures come from an engine; ``general`` holds function, contract and census."""
+    """A pass whose figures come from an engine; ``general`` holds function, contract and census.
+
+    What calls leave is judged together at the end: to judge a few costs as much as thousands.
+    """
 
     general: Pass
     engine: Engine
@@ -78,10 +81,7 @@ class EnginePass:
         first: the first pattern to be added.
         """
         actual = actual.contiguous()
-        rest = self.engine.measure(first, actual, lead)
-        if actual.device.type != "cpu":
-            self._judge_waiting()  # what earlier calls left, while the device measures this one
-        left = rest()
+        left = self.engine.measure(first, actual, lead)
         low = first - lead
         self.ranges.extend(
             (start, _results(low, actual, start, stop)) for start, stop in left.ranges
@@ -89,23 +89,15 @@ class EnginePass:
         if sum(len(part.bits) for _, part in self.ranges) >= _FEW:
             self._measure_ranges()  # which hold on to the results of this call
         for part in left.selected:
-            self._collect(part.on_cpu() if len(part) < _FEW else part)
-
-    def _collect(self, part: Scattered) -> None:
-        if self.collected and self.collected[-1].bits.device != part.bits.device:
-            self._judge_collected()
-        self.collected.append(part)
-        if sum(map(len, self.collected)) >= _COLLECTED:
-            self._judge_collected()
+            self.collected.append(part)
+            if sum(map(len, self.collected)) >= _COLLECTED[actual.device.type]:
+                self._judge_collected()
 
     def finish(self) -> None:
         """Add all that the engine holds to the census: to be called after the last results."""
-        self._judge_waiting()
-        settled.add(self.general, self.engine.take())
-
-    def _judge_waiting(self) -> None:
         self._measure_ranges()
         self._judge_collected()
+        settled.add(self.general, self.engine.take())
 
     def _measure_ranges(self) -> None:
         for start, results in self.ranges:
@@ -117,6 +109,8 @@ class EnginePass:
             return
         part = scattered.joined(self.collected)
         self.collected.clear()
+        if len(part) < _FEW:
+            part = part.on_cpu()
         for tiny, members in part.by_reference():
             self._judge(part.at(members), tiny)
 
@@ -147,6 +141,6 @@ def _results(low: int, actual: torch.Tensor, start: int, stop: int) -> Results:
     ordered = start > low and start % (1 << 31)
     before = float(actual[start - low - 1]) if ordered else None
     part = actual[start - low : stop - low]
-    if stop - start < _FEW:
-        part = part.cpu()
+    if stop - start < _FEW:  # which wait, while a kernel may use its memory again
+        part = part.to("cpu", copy=True)
     return Results(consecutive_bits(start, stop - start, part.device), part, before)

@@ -19,6 +19,7 @@ use the Taylor series, and ``full`` spans the fast reference.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -115,10 +116,12 @@ def turning_pattern(formula: str) -> int:
 
 def within(formula: str, derivative: int, start: int, stop: int) -> Iterator[Span]:
     """Yield the spans of the patterns from ``start`` to ``stop - 1``, clipped to them."""
-    for span in spans(formula, derivative):
-        part = span.clipped(start, stop)
-        if part is not None:
-            yield part
+    table = spans(formula, derivative)
+    for row in range(bisect_right(table, start, key=lambda span: span.start) - 1, len(table)):
+        part = table[row].clipped(start, stop)
+        if part is None:
+            return
+        yield part
 
 
 _Limits = list[tuple[int, Zone]]

@@ -24,7 +24,10 @@ _START_UP_SECONDS = 120.0
 
 
 def run(request: HuntRequest, silence: float, progress: Progress) -> HuntReport:
-    """Hunt in a child; one that dies or is silent for ``silence`` seconds ends the hunt."""
+    """Hunt in a child; one that dies or is silent for ``silence`` seconds ends the hunt.
+
+    So does Ctrl-C: the result is what was known by then.
+    """
     with tempfile.TemporaryFile("w+", errors="replace") as stderr:
         result, runtime = _listen(request, silence, progress, stderr)
     return HuntReport(environment=provenance.environment(runtime), hunt=result)
@@ -62,6 +65,9 @@ def _listen(
             if event["event"] == "done":
                 return known, event["runtime"]
             progress(known)
+    except KeyboardInterrupt:
+        message = "by Ctrl-C; what was found until then"
+        return _stopped(known, HuntStatus.INTERRUPTED, message), {}
     finally:
         process.kill(child)
 

@@ -7,13 +7,14 @@ from enum import StrEnum
 from pydantic import Field
 
 from gelu_verify.job import Job, identity
-from gelu_verify.records import Environment, Point, Record, ReferenceCertificate
+from gelu_verify.records import Environment, FusedPoint, Point, Record, ReferenceCertificate
 
 
 class HuntStatus(StrEnum):
     """How a hunt ended; it judges no contract."""
 
     FINISHED = "finished"
+    INTERRUPTED = "interrupted"
     CRASHED = "crashed"
     TIMED_OUT = "timed_out"
     UNAVAILABLE = "unavailable"
@@ -29,10 +30,25 @@ class Found(Record):
     reproduce: str | None = Field(description="command line that shows it again")
 
 
+class FoundCase(Record):
+    """The case of a fused operator with the largest error over bound of a part."""
+
+    part: str = Field(description="result, or the gradient for an argument (dx)")
+    check: str = Field(description="the check that shows it: bound, gradient")
+    case: str = Field(description="dimensions, values, layouts and seed, as --case takes it")
+    elements: int
+    broken: int = Field(description="elements beyond their bound, or of the wrong kind")
+    ratio: float = Field(description="error over bound; above 1 the bound is broken")
+    point: FusedPoint | None = Field(description="the worst element")
+    message: str | None = Field(description="what is broken, in a sentence; None if nothing is")
+    reproduce: str | None = Field(description="command line that shows it again")
+
+
 class HuntRequest(Record):
     """What a hunt is asked to do; travels to the child process as JSON."""
 
     job: Job
+    cases: bool = Field(False, description="over cases of a fused operator, not over its inputs")
     seconds: float
 
 
@@ -51,10 +67,13 @@ class HuntResult(Record):
     seed: int
     budget_seconds: float
     seconds: float = 0.0
-    kernel_inputs: int = Field(0, description="inputs the kernel was run on")
+    kernel_inputs: int = Field(0, description="inputs, or cases, the kernel was run on")
     measured: int = Field(0, description="of these, compared with the exact value")
     stages: dict[str, int] = Field(default_factory=dict, description="inputs measured by stage")
     found: tuple[Found, ...] = Field((), description="one a region, the largest error first")
+    cases: tuple[FoundCase, ...] = Field(
+        (), description="of a fused operator: one a part, the largest error over bound first"
+    )
     certificate: ReferenceCertificate | None = Field(
         None, description="what proves the exact values of what was found; None before any was"
     )
@@ -71,8 +90,9 @@ class HuntResult(Record):
 
     @property
     def exit_status(self) -> int:
-        """0 finished, 1 crashed or timed out, 3 unavailable."""
-        return {HuntStatus.FINISHED: 0, HuntStatus.UNAVAILABLE: 3}.get(self.status, 1)
+        """0 finished, 1 crashed or timed out, 3 unavailable, 130 interrupted."""
+        known = {HuntStatus.FINISHED: 0, HuntStatus.UNAVAILABLE: 3, HuntStatus.INTERRUPTED: 130}
+        return known.get(self.status, 1)
 
 
 class HuntReport(Record):

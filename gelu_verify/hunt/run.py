@@ -38,6 +38,10 @@ def hunt(
         subject = pipeline.prepared(request.job, function)
     except UnavailableError as error:
         return _ended(result, HuntStatus.UNAVAILABLE, str(error))
+    if subject is not None and request.cases:
+        from gelu_verify.hunt.cases.run import hunt_cases
+
+        return hunt_cases(request, result, subject, progress)
     if not isinstance(subject, Subject):
         return _ended(result, HuntStatus.UNAVAILABLE, "the kernel carries no gradient back to x")
     return _search(request, result, subject, progress)

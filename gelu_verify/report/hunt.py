@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from gelu_verify.hunt.records import Found, HuntResult, HuntStatus
+from gelu_verify.hunt.records import Found, FoundCase, HuntResult, HuntStatus
 from gelu_verify.report.numbers import figure, short
 from gelu_verify.report.rows import certificate
 
@@ -32,14 +32,30 @@ def show(console: Console, hunt: HuntResult) -> None:
             console.print(f"  reference {certificate(hunt.certificate)}", highlight=False)
         if worst.reproduce:
             console.print(escape(f"  {worst.reproduce}"), highlight=False, soft_wrap=True)
+    if hunt.cases:
+        _show_cases(console, hunt.cases)
     if hunt.status is not HuntStatus.UNAVAILABLE:
+        what = "cases" if hunt.cases else "inputs"
         stages = ", ".join(f"{name} {n:,}" for name, n in hunt.stages.items() if n)
         console.print(
-            f"  {hunt.measured:,} inputs measured ({stages or 'none'}), "
+            f"  {hunt.measured:,} {what} measured ({stages or 'none'}), "
             f"{hunt.kernel_inputs:,} run, {hunt.seconds:.1f} s, seed {hunt.seed}. "
             "A search: errors elsewhere may be larger.",
             highlight=False,
         )
+
+
+def _show_cases(console: Console, cases: tuple[FoundCase, ...]) -> None:
+    """Print the worst case of every part, and the command that shows the first again."""
+    for one in cases:
+        broken = f", {one.broken:,} elements beyond it" if one.broken else ""
+        text = f"  {one.part}: {figure(one.ratio)} of the bound{broken}: case {one.case}"
+        console.print(escape(text), highlight=False, soft_wrap=True)
+    worst = cases[0]
+    if worst.message:
+        console.print(escape(f"  {worst.part}: {worst.message}"), highlight=False)
+    if worst.reproduce:
+        console.print(escape(f"  {worst.reproduce}"), highlight=False, soft_wrap=True)
 
 
 def _size(found: Found) -> str:

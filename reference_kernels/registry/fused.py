@@ -6,8 +6,10 @@ from gelu_verify.kernels.spec import KernelSpec, KnownIssue
 from reference_kernels.registry.torch_issues import (
     CONV_16_BIT,
     LAYERNORM_16_BIT,
+    ON_AVX2,
     ONEDNN_ERF,
     SQUARE_OVERFLOWS,
+    UNFUSED_BIAS,
     VECTOR_ERF,
     issues,
 )
@@ -50,6 +52,7 @@ def _fused(
 
 _LINEAR = "linear_gelu"
 _ALONE = ("bound", "batch", "large", "identity")
+_UNFUSED = issues(UNFUSED_BIAS, _LINEAR, ("bf16", "fp16"), ("bound", "gradient"), *ON_AVX2)
 #: Every torch.compile of an operator costs 10 to 60 s on a CPU: two stand here for all; the others
 #: are reference_kernels.torch_compiled:<operator>.
 KERNELS: tuple[KernelSpec, ...] = (
@@ -60,6 +63,7 @@ KERNELS: tuple[KernelSpec, ...] = (
         "linear, then gelu",
         issue=VECTOR_ERF,
         shown_by=_ALONE,
+        others=_UNFUSED,
     ),
     _fused(
         "torch-linear-gelu-tanh",
@@ -70,6 +74,7 @@ KERNELS: tuple[KernelSpec, ...] = (
         issue=SQUARE_OVERFLOWS,
         issue_formats=("fp32", "bf16"),
         shown_by=("gradient",),
+        others=_UNFUSED,
     ),
     _fused(
         "torch-addmm-gelu",
@@ -139,7 +144,6 @@ KERNELS: tuple[KernelSpec, ...] = (
         issue=CONV_16_BIT,
         shown_by=("bound", "gradient"),
         issue_formats=("bf16", "fp16"),
-        others=issues(CONV_16_BIT, "conv_relu_pool", ("bf16",), ("double_backward",), ("cpu",)),
     ),
     _fused("torch-attention", "torch_fused:attention", "attention", "as it is written"),
     _fused(

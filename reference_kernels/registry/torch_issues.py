@@ -23,6 +23,10 @@ CONV_16_BIT = (
     "https://github.com/pytorch/pytorch/issues/68048",
     "gradients of conv2d on the CPU pass through 16-bit sums",
 )
+UNFUSED_BIAS = (
+    "https://github.com/pytorch/pytorch/issues/39661",
+    "linear of a strided x of three dimensions is a product, rounded to 16 bits, and then a sum",
+)
 AVX512 = (
     "https://github.com/pytorch/pytorch/issues/185770",
     "oneDNN with AVX-512: NaN at +inf, inf from 2^127 on, subnormals flushed in bf16",
@@ -33,6 +37,7 @@ INFINITE_SUM = (
 )
 #: Devices and instruction sets of the above.
 ON_AVX512 = (("cpu",), ("AVX512",))
+ON_AVX2 = (("cpu",), ("AVX2",))
 #: Not reported for torch itself; this is the public report of the same fault.
 SQUARE_OVERFLOWS = (
     "https://github.com/facebookresearch/fairseq/issues/2235",

@@ -5,7 +5,10 @@ import re
 
 import pytest
 
-from gelu_verify.hunt import hard_cases
+from gelu_verify.hunt import hard_cases, isolated
+from gelu_verify.hunt.records import HuntRequest, HuntStatus
+from gelu_verify.inputs.problems import stored
+from gelu_verify.job import plan
 from tests.cli.command import here
 
 
@@ -64,7 +67,43 @@ def test_usage_error_is_one_line_when_an_option_is_wrong(hunt, words, message):
     assert done.err.count("\n") == 1
 
 
-def test_usage_error_when_a_fused_operator_is_hunted(hunt):
-    done = hunt("torch-linear-gelu")
+def test_worst_cases_are_shown_and_saved_when_a_fused_operator_is_hunted(hunt, tmp_path):
+    saved, result = tmp_path / "c.jsonl", tmp_path / "r.json"
+    name = "tests.hunt.kernels:linear_gelu_adds_a_constant"
+    words = (name, "--operator", "linear_gelu", "--seconds", "1")
+    done = hunt(*words, "--save", saved, "--json", result)
+    assert done.status == 0
+    assert re.search(r"result: \S+ of the bound, \S+ elements beyond it: case m=", done.out)
+    assert f"gelu-verify check {name} --operator linear_gelu" in done.out
+    record = json.loads(result.read_text())["hunt"]
+    assert record["format"] == "fp32"
+    cases = stored.read(saved)
+    broken = [found for found in record["cases"] if found["broken"]]
+    assert [case.case for case in cases] == [found["case"] for found in broken]
+    assert cases[0].versions["torch"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("torch-erf", "--cases"), "--cases"),
+        (("torch-linear-gelu", "--backward"), "--backward"),
+    ],
+)
+def test_usage_error_when_cases_are_hunted_of_what_has_none(hunt, words, message):
+    done = hunt(*words)
     assert done.status == 2
-    assert "hunt: got linear_gelu, expected one of gelu, gelu_backward," in done.err
+    assert message in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_what_was_found_is_kept_when_a_hunt_is_interrupted():
+    def stop(_):
+        raise KeyboardInterrupt
+
+    (job,) = plan("torch-linear-gelu", format_names=("bf16",))
+    request = HuntRequest(job=job, cases=True, seconds=60.0)
+    report = isolated.run(request, 60.0, stop)
+    assert report.hunt.status is HuntStatus.INTERRUPTED
+    assert report.hunt.exit_status == 130
+    assert "Ctrl-C" in report.hunt.message

@@ -25,6 +25,7 @@ from tests.exhaustive.passes import (
     different,
     flushes,
     nan_far_out,
+    rounded_argument,
 )
 
 CASES = [
@@ -53,6 +54,15 @@ def test_cpu_engine_equals_the_torch_engine_for_another_contract(contract):
     parts = [(b - 200, b + 200) for b in borders("erf", 0) if b > 0xBF800000]
     for kernel in (SOUND["erf"], SOUND["tanh"], FAULTY[-1]):
         assert not different(kernel, "erf", 0, parts[:-2], cpu_engine, contract)
+
+
+FAR_LEFT = [0xC0CFFF00, 0xC0E00000, 0xC1155500, 0xC1500000, 0xC164FF00, 0xC2000000]
+
+
+@pytest.mark.parametrize("formula", ["erf", "tanh", "sigmoid"])
+def test_cpu_engine_explains_a_rounded_argument_as_the_judge_does(formula):
+    parts = [(start, start + 0x400) for start in FAR_LEFT]
+    assert not different(rounded_argument, formula, 0, parts, cpu_engine)
 
 
 def test_census_is_the_same_when_calls_are_split():

@@ -23,6 +23,7 @@ from tests.exhaustive.passes import (
     gpu_engine,
     nan_far_out,
     overflows,
+    rounded_argument,
     steps_back,
 )
 
@@ -43,6 +44,12 @@ def test_gpu_engine_equals_the_torch_engine(formula, derivative):
 def test_gpu_engine_equals_the_torch_engine_when_a_kernel_is_wrong(kernel):
     starts = [0, 0x00FFFF00, 0xC0B1FF00, 0xC0BFFF00, 0xC16EFF00]
     compare(kernel, "erf", 0, [(start, start + 0x200) for start in starts])
+
+
+def test_gpu_engine_explains_a_rounded_argument_as_the_judge_does():
+    parts = [(start, start + 0x200) for start in (0xC0CFFF00, 0xC1155500, 0xC1500000)]
+    compare(rounded_argument, "erf", 0, parts)
+    compare(rounded_argument, "tanh", 0, parts[:2])
 
 
 def test_gpu_engine_equals_the_torch_engine_when_a_gradient_is_wrong():

@@ -1,7 +1,11 @@
 """The measuring pass says what a sweep in memory, every element judged, says."""
 
-import pytest
+import math
 
+import pytest
+import torch
+
+from gelu_verify.exhaustive import transport
 from gelu_verify.exhaustive.spans import EPSILON
 from gelu_verify.measure.error import Class
 from gelu_verify.measure.regions import Region
@@ -109,3 +113,26 @@ def test_reach_is_the_last_pattern_that_is_not_saturated():
     assert found.zero_reach == 0x40C00000
     # Any rounding of GELU is x from here: 5.3475156 = 0x40AB1ED9 less one pattern at most.
     assert 0x40AB1E00 < found.identity_reach < 0x40AB1F00
+
+
+def test_results_of_a_call_count_when_the_kernel_uses_its_memory_again():
+    parts = [(0x7F7FFFF0, 0x7F800001), (0xFF7FFFF0, 0xFF800001), (0x40000000, 0x40000011)]
+    memory = torch.empty(18)
+
+    def again(x):
+        memory[: len(x)] = faulty_kernels.correct(x)
+        return memory[: len(x)]
+
+    expected = census(faulty_kernels.correct, "erf", 0, parts)
+    assert transport.dumps(census(again, "erf", 0, parts)) == transport.dumps(expected)
+
+
+@pytest.mark.parametrize("value", [math.nan, 0.0, 1.0, math.inf])
+def test_infinite_inputs_are_classed_and_break_no_contract(value):
+    found = census(lambda x: torch.full_like(x, value), "erf", 0, [(0xFF800000, 0xFF800001)])
+    assert found.infinite_inputs == 1
+    assert not any(tally.broken for tally in found.tallies.values())
+    seen = {cls: tally.count for cls, tally in found.summary.classes.items()}
+    due = {math.inf: Class.INFINITY_FOR_FINITE, 0.0: Class.WRONG_ZERO_SIGN}
+    expected = Class.NAN_FOR_NUMBER if math.isnan(value) else due.get(value)
+    assert seen == ({expected: 1} if expected else {})

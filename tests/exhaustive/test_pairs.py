@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gelu_verify import contracts, formats, operators
+from gelu_verify import judge as judging
 from gelu_verify.campaign import checked, pair_shard
 from gelu_verify.campaign import run as campaigns
 from gelu_verify.campaign.run import Plan
@@ -130,6 +131,7 @@ def census_of(operator, name, kernel, calls, contract="cancelling") -> Census:
     measuring = PairPass(reference(operator, name), contracts.get(contract), census)
     for first, rows in calls:
         measuring.add(first, results(kernel, operator, name, first, rows))
+    measuring.finish()
     return census
 
 
@@ -154,6 +156,42 @@ def test_verdicts_are_those_of_judging_every_pair(operator, name, contract) -> N
         for name_of, mask in verdicts.by_allowance.items():
             used = sum(u.count for (n, _), u in tally.usage.items() if n == name_of)
             assert used == int((mask & (codes >= 0)).sum())
+
+
+@pytest.mark.parametrize("operator", ["geglu", "gelu_backward"])
+def test_error_of_just_the_limit_is_judged_as_the_oracle_judges_it(monkeypatch, operator) -> None:
+    """An activation of odd subnormals rounded, times powers of two, is off by 4 ULP but for f."""
+    ref = reference(operator)
+    sign = torch.tensor([0, 0x8000])
+    tiny = (torch.arange(1, 128)[:, None] + sign).flatten()
+    power = (torch.arange(1, 200, 6)[:, None] * 0x80 + sign).flatten()
+    swept, other = (part.flatten() for part in torch.meshgrid(tiny, power, indexing="ij"))
+    patterns = (swept, other) if ref.swept == 0 else (other, swept)
+    exact = ref.exact(*patterns)
+    inputs = tuple(tensors.from_bits(part, ref.fmt) for part in patterns)
+    for off in (-4.0, 4.0):
+        limit = exact.high + off * exact.ulp_size(ref.fmt)
+        actual = tensors.round_float64(limit, ref.fmt)
+        errors = measure(actual, exact, ref.fmt)
+        elements = Elements(ref.operator, ref.formula, ref.fmt, inputs, actual, errors)
+        at_limit = (errors.ulp.abs() - 4.0).abs() < 2.0**-40
+        elements = elements.select(at_limit.nonzero().flatten())
+        assert len(elements.errors) > 100
+        oracle = ref.operator.precise(elements.inputs, ref.formula, ref.fmt)
+        due = measure(elements.actual, oracle, ref.fmt).ulp.abs() <= 4.0
+        # A product below ulp/16 may be beside the limit: those are the oracle's.
+        asked = []
+        precise = type(ref.operator).precise
+
+        def counted(self, inputs, *rest, asked=asked, precise=precise):
+            asked.append(len(inputs[0]))
+            return precise(self, inputs, *rest)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(type(ref.operator), "precise", counted)
+            within = judging._within_limit(4.0, elements)
+        assert torch.equal(within, due)
+        assert sum(asked) < len(due) / 2
 
 
 @settings(max_examples=6, deadline=None)
@@ -310,3 +348,49 @@ def test_triton_kernel_gives_the_figures_of_the_other_engines(operator, name) ->
     figures.flagged = figures.flagged.sort().values
     assert (first, part.shape) == (row, actual.shape)
     same(figures, cpu.measured(ref, limits, row, actual))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("operator", SOUND)
+@pytest.mark.parametrize("name", ["bf16", "fp16"])
+def test_compiled_kernel_gives_the_figures_of_the_loop_on_a_gpu(operator, name) -> None:
+    from gelu_verify.exhaustive.pairs import gpu
+
+    device = torch.device("cuda")
+    on_gpu = pair_reference(operators.get(operator), "erf", formats.get(name), device)
+    limits = Limits.of(on_gpu.fmt, 4.0 - OPEN)
+    for row in ROWS:
+        actual = results(noisy(SOUND[operator]), operator, name, row)
+        ((_, _, figures),) = gpu.measured(on_gpu, limits, row, actual.to(device))
+        expected = cpu.in_torch(reference(operator, name), limits, row, actual)
+        assert np.array_equal(figures.histogram, expected.histogram)
+        assert torch.equal(figures.flagged.sort().values.cpu(), expected.flagged)
+        assert np.allclose(figures.largest, expected.largest, rtol=1e-9, atol=0.0)
+        assert np.array_equal(figures.beyond, expected.beyond)
+        assert np.array_equal(figures.zeros, expected.zeros)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("operator", SOUND)
+def test_many_rows_at_once_add_up_to_each_row_alone_on_a_gpu(operator) -> None:
+    """Many fill the multiprocessors, where a kernel that was right for few rows once miscounted."""
+    from gelu_verify.exhaustive.pairs import gpu
+
+    device = torch.device("cuda")
+    on_gpu = pair_reference(operators.get(operator), "erf", formats.get("bf16"), device)
+    limits = Limits.of(on_gpu.fmt, 4.0 - OPEN)
+    first, rows = 0xC0A0, 2048
+    actual = torch.cat(
+        [
+            results(SOUND[operator], operator, "bf16", first + part, 64)
+            for part in range(0, rows, 64)
+        ]
+    ).to(device)
+    ((_, _, together),) = gpu.measured(on_gpu, limits, first, actual)
+    counts, flagged = np.zeros_like(together.histogram), []
+    for low in range(0, rows, 32):
+        ((_, _, part),) = gpu.measured(on_gpu, limits, first + low, actual[low : low + 32])
+        counts += part.histogram
+        flagged.append(part.flagged + low * PATTERNS)
+    assert np.array_equal(together.histogram, counts)
+    assert torch.equal(together.flagged.sort().values, torch.cat(flagged).sort().values)

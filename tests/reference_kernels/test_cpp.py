@@ -21,8 +21,8 @@ from gelu_verify.kernels import activity
 from gelu_verify.records import Status
 from gelu_verify.reference import oracle
 from reference_kernels.cpp import build, derive_coefficients
+from tests.reference_kernels.subprocesses import ROOT, python_path
 
-ROOT = Path(__file__).parents[2]
 FORMATS = ("fp64", "fp32", "bf16", "fp16")
 SPECIAL = (0.0, -0.0, 1e-30, -0.7517915, 0.7517915, -5.5, 5.5, -14.3, 40.0)
 OPERATORS = ("gelu_erf", "gelu_erf_backward", "linear_gelu", "linear_gelu_slope")
@@ -277,7 +277,7 @@ def test_no_compiler_is_one_clear_line(tmp_path):
     run = subprocess.run(
         [sys.executable, "-c", "import reference_kernels.cpp.cpu"],
         cwd=ROOT,
-        env={"PATH": str(tmp_path), "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(tmp_path)},
+        env={"PATH": str(tmp_path), "PYTHONPATH": python_path(), "XDG_CACHE_HOME": str(tmp_path)},
         capture_output=True,
         text=True,
         check=False,

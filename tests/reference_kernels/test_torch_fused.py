@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -11,8 +10,7 @@ from torch.nn import functional
 from gelu_verify.kernels.registry import registered
 from gelu_verify.operators import fused
 from reference_kernels import torch_fused
-
-ROOT = Path(__file__).parents[2]
+from tests.reference_kernels.subprocesses import ROOT, python_path
 
 
 def problem():
@@ -48,7 +46,7 @@ def test_compiled_routes_say_what_is_missing_without_a_compiler(tmp_path):
     run = subprocess.run(
         [sys.executable, "-c", code],
         cwd=ROOT,
-        env={"PATH": str(tmp_path), "PYTHONPATH": str(ROOT)},
+        env={"PATH": str(tmp_path), "PYTHONPATH": python_path()},
         capture_output=True,
         text=True,
         check=False,

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -16,7 +15,7 @@ from triton.backends.compiler import GPUTarget
 from gelu_verify.errors import UnavailableError, UsageError
 from reference_kernels.triton_fused import compiled, launch, warmup
 from tests.cli.command import here
-from tests.reference_kernels.subprocesses import compiling
+from tests.reference_kernels.subprocesses import compiling, python_path
 
 #: One of sizes that are multiples of 16 and one of odd sizes: other specialisations.
 CASES = ("linear_gelu:m=16,k=64,n=32", "bias_gelu:m=5,n=33")
@@ -120,13 +119,12 @@ for part in (y, *grads):
     bits = part.detach().view(torch.int16).cpu().numpy().tobytes()
     print(hashlib.sha256(bits).hexdigest())
 """
-    root = Path(__file__).parents[2]
     found = []
     for how in ("warm", "cold"):
         environment = os.environ | {"TRITON_CACHE_DIR": str(tmp_path / how)}
         run = subprocess.run(
             [sys.executable, "-c", script, how],
-            env=environment | {"PYTHONPATH": str(root)},
+            env=environment | {"PYTHONPATH": python_path()},
             capture_output=True,
             text=True,
             timeout=300,

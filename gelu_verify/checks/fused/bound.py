@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gelu_verify.checks.case import Outcome
+from gelu_verify.checks.fused import long_rows
 from gelu_verify.checks.fused.case import FusedCase
 from gelu_verify.checks.fused.ratios import Ratios, judged_result
 from gelu_verify.inputs.problems import Problem
@@ -41,6 +42,8 @@ def _refusal(case: FusedCase, text: str, declined: list[Problem]) -> Finding:
 
 
 def _one(case: FusedCase, problem: Problem) -> Ratios:
+    if case.is_long(problem):
+        return long_rows.judged(case, problem)
     inputs = case.inputs(problem)
     formula, arithmetic = case.job.formula, case.arithmetic
     return judged_result(

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gelu_verify.bounds import Arithmetic
 from gelu_verify.contracts import Contract
-from gelu_verify.inputs.problems import Problem, parse
+from gelu_verify.inputs.problems import Problem, ladder, parse
 from gelu_verify.inputs.problems.profile import cases
 from gelu_verify.job import Job, reproduce
 from gelu_verify.kernels.subject import Callee, require_like
@@ -46,19 +46,23 @@ class FusedCase:
 
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
-        """The cases to run: those that were asked for, else the list of the depth."""
+        """The cases to judge: those that were asked for, else the list of the depth."""
         if self.job.cases:
             return tuple(parse(text, self.operator) for text in self.job.cases)
         return cases(self.operator, self.job.depth, self.job.seed)
 
     @property
     def accepted(self) -> tuple[Problem, ...]:
-        """The cases that the kernel does not decline."""
-        return tuple(problem for problem in self.problems if problem not in self.refused)
+        """The cases that the kernel does not decline, without those that are long."""
+        return tuple(p for p in self.problems if p not in self.refused and not self.is_long(p))
 
     def asked_or(self, own: tuple[Problem, ...]) -> tuple[Problem, ...]:
-        """Return the cases that were asked for, or a check's own."""
-        return self.problems if self.job.cases else own
+        """Return the cases that were asked for, without those that are long, or a check's own."""
+        return tuple(p for p in self.problems if not self.is_long(p)) if self.job.cases else own
+
+    def is_long(self, problem: Problem) -> bool:
+        """Tell whether only chosen rows of a case can be judged (see :mod:`.long_rows`)."""
+        return ladder.is_long(self.operator, problem)
 
     def inputs(self, problem: Problem) -> tuple[Tensor, ...]:
         """Return the arguments of a case on the kernel's device."""

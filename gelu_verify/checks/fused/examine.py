@@ -29,6 +29,9 @@ def examine(
     could be asked the check is skipped, for the reason ``absent``. Raises ``KernelFailure`` for any
     failure that is no refusal.
     """
+    if not problems:
+        message = "no case that this check can judge"
+        return Outcome([case.finding(check, FindingStatus.SKIPPED, message)])
     outcome = Outcome()
     told: set[str] = set()
     refused: list[str] = []

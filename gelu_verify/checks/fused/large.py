@@ -1,10 +1,12 @@
 """Large sizes: indices beyond 2^15, 2^16 and 2^31 reach the element they mean.
 
 Each dimension in turn is longer than 2^15 and than 2^16, the others are short, and every element is
-judged by its bound; a long sum has zeros between its ends. On CUDA the rows are so many that
-arguments and result have more than 2^31 elements: few distinct rows are repeated, and chosen rows
-(the first, the last, and those around every power of two that an index may wrap at) are judged by
-the bound of the row they repeat.
+judged by its bound; a long sum has zeros between its ends. Where work grows with the square of a
+dimension (attention's length) it is chosen rows, and lengths for which the kernel would take too
+long, or too much memory, are noted. On CUDA the rows are so many that arguments and result have
+more than 2^31 elements: few distinct rows are repeated, and chosen rows (the first, the last, and
+those around every power of two that an index may wrap at) are judged by the bound of the row they
+repeat.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import torch
 from torch import Tensor
 
 from gelu_verify.checks.case import Outcome
-from gelu_verify.checks.fused import rows
+from gelu_verify.checks.fused import long_rows, rows
 from gelu_verify.checks.fused.case import FusedCase
 from gelu_verify.checks.fused.difference import difference
 from gelu_verify.checks.fused.examine import examine
@@ -30,6 +32,8 @@ _LENGTHS = (2**15 + 1, 2**16 + 1)
 _SIMULATED_LENGTHS = (2**9 + 1,)
 _LONG = 2**8
 _SHORT = 3
+#: Where the cost of a dimension of squared work is seen.
+_PROBE = 2**12 + 1
 #: Elements: beyond it an index needs more than 32 bits.
 LIMIT = 2**31
 #: Distinct rows: a prime, so that a wrapped index meets another row.
@@ -48,20 +52,57 @@ def run(case: FusedCase) -> Outcome:
         for length in lengths
         for problem in ladder.long(case.operator, length, _SHORT, case.job.seed)
     )
-    problems = tuple(p for p in case.asked_or(own) if max(size for _, size in p.dims) > _LONG)
+    noted: list[Finding] = []
+    if not case.job.cases:
+        squared, noted = _squared(case, lengths)
+        own += squared
+    asked = case.problems if case.job.cases else own
+    problems = tuple(p for p in asked if max(size for _, size in p.dims) > _LONG)
     if not problems:
         return Outcome()
     held = f"one dimension of {' and of '.join(f'{n:,}' for n in lengths)}: within the bound"
     outcome = examine(case, "large", problems, _faults, held)
+    outcome.findings += noted
     if not case.job.cases:
         outcome.findings.append(_indexed(case))
     return outcome
 
 
+def _squared(
+    case: FusedCase, lengths: tuple[int, ...]
+) -> tuple[tuple[Problem, ...], list[Finding]]:
+    """Return the long cases of a dimension of squared work that the kernel can take, and a note.
+
+    What a longer call would need is foreseen from one at 2^12 + 1, which is judged too.
+    """
+    found = [ladder.long_squared(case.operator, n, case.job.seed) for n in lengths]
+    wanted = [problem for problem in found if problem is not None]
+    probe = ladder.long_squared(case.operator, _PROBE, case.job.seed)
+    if probe is None or case.subject.simulated:
+        return tuple(wanted), []
+    try:
+        cost = long_rows.cost(case, probe)
+    except KernelFailure as error:
+        if not is_refusal(error):
+            raise
+        return (probe,), []  # refused again where it is judged, and noted there
+    reasons = [cost.hindrance(length, case.subject.device) for length in lengths]
+    taken = [problem for problem, why in zip(wanted, reasons, strict=True) if not why]
+    name = ladder.squared(case.operator)
+    said = [f"{name} of {n:,} {why}" for n, why in zip(lengths, reasons, strict=True) if why]
+    if not said:
+        return (probe, *taken), []
+    message = f"not tried: {'; '.join(said)}; {name} of {_PROBE:,} is judged"
+    return (probe, *taken), [case.finding("large", FindingStatus.NOTED, message)]
+
+
 def _faults(case: FusedCase, problem: Problem) -> list[str]:
-    inputs = _ends_alone(case, problem)
-    exact = case.operator.forward(inputs, case.job.formula, case.arithmetic)
-    found = judged(case.call(inputs), exact, case.subject.fmt, case.contract, str(problem))
+    if case.is_long(problem):
+        found = long_rows.judged(case, problem)
+    else:
+        inputs = _ends_alone(case, problem)
+        exact = case.operator.forward(inputs, case.job.formula, case.arithmetic)
+        found = judged(case.call(inputs), exact, case.subject.fmt, case.contract, str(problem))
     longest = max(problem.dims, key=lambda dim: dim[1])
     return [f"{longest[0]} of {longest[1]:,}: {message}" for message in found.faults.values()]
 

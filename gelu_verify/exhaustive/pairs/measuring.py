@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -14,24 +15,33 @@ from gelu_verify.exhaustive.pairs.figures import PLAIN_LIMITS, Figures, Limits
 from gelu_verify.exhaustive.pairs.reference import OPEN, PATTERNS, PairReference
 from gelu_verify.formats import tensors
 from gelu_verify.judge import Elements, Tally, judge
-from gelu_verify.measure.error import Class, measure
+from gelu_verify.measure.error import Class, Errors, measure
 from gelu_verify.measure.regions import REGIONS
 from gelu_verify.measure.summary import Batch, ClassTally, RegionSummary, Sample
 
-#: Flagged elements judged at once.
-_BATCH = {"cpu": 1 << 16, "cuda": 1 << 22}
+#: Flagged elements judged at once: as many as there are, as a judgement is many small launches.
+_BATCH = {"cpu": 1 << 16, "cuda": 1 << 24}
+#: Up to this many are judged on a CPU, which is faster than to launch.
+_FEW = 1 << 12
 
 
 @dataclass(frozen=True)
 class PairPass:
-    """One operator of two 16-bit arguments under one contract, and the census of its results."""
+    """One operator of two 16-bit arguments under one contract, and the census of its results.
+
+    waiting: flagged elements that ``finish`` judges.
+    """
 
     reference: PairReference
     contract: Contract
     census: Census
+    waiting: list[_Pairs] = field(default_factory=list)
 
     def add(self, first: int, actual: torch.Tensor) -> None:
-        """Add results (R, 65536) for the rows of the first argument from pattern ``first`` on."""
+        """Add results (R, 65536) for the rows of the first argument from pattern ``first`` on.
+
+        What needs judging may wait for :meth:`finish`.
+        """
         assert actual.shape[1] == PATTERNS, "a row is all patterns of the second argument"
         limits = Limits.of(self.reference.fmt, self._flag_from())
         if actual.is_cuda:
@@ -49,8 +59,23 @@ class PairPass:
         self._wrong_zeros(rows, figures)
         self._plain(rows, figures)
         for part in figures.flagged.split(_BATCH[actual.device.type]):
+            waiting = sum(len(pairs) for pairs in self.waiting)
+            if waiting + part.numel() > _BATCH[actual.device.type]:
+                self.finish()
             if part.numel():
-                self._flagged(rows, part)
+                self.waiting.append(rows.pairs(part))
+
+    def finish(self) -> None:
+        """Judge what waits; the census is complete then."""
+        if not self.waiting:
+            return
+        numbers = torch.cat([pairs.numbers for pairs in self.waiting])
+        actual = torch.cat([pairs.actual for pairs in self.waiting])
+        self.waiting.clear()
+        ref = self.reference
+        if numbers.numel() <= _FEW and numbers.is_cuda:
+            numbers, actual, ref = numbers.cpu(), actual.cpu(), ref.on_cpu()
+        self._flagged(_Pairs(ref, numbers, actual))
 
     def _count_inputs(self, first: int, count: int, figures: Figures) -> None:
         census = self.census
@@ -112,29 +137,29 @@ class PairPass:
             worst = rows.sample_above(tally.worst, at, largest)
             tally.merge(Tally(contract, count, first, worst))
 
-    def _flagged(self, rows: _Rows, indices: torch.Tensor) -> None:
-        elements = rows.elements(indices)
+    def _flagged(self, pairs: _Pairs) -> None:
+        elements, batch = pairs.elements(), pairs.batch()
         # Zeros of the wrong sign were counted by the engine, and are flagged next to a limit only.
         chosen = elements.errors.classes != int(Class.WRONG_ZERO_SIGN)
         if not bool(chosen.all()):
-            elements, indices = elements.select(chosen), indices[chosen]
-        if indices.numel() == 0:
+            elements, batch = elements.select(chosen), batch.select(chosen)
+        if len(elements.errors) == 0:
             return
-        batch = rows.batch(indices, elements)
         self.census.summary.add_classes(batch)
-        self._judge(elements, batch)
+        self._judge(elements, batch, pairs.reference)
 
-    def _judge(self, elements: Elements, batch: Batch) -> None:
+    def _judge(self, elements: Elements, batch: Batch, reference: PairReference) -> None:
         """Judge flagged elements: fully by the kernel's own contract, by the others to see whether
         they would hold. What holds one contract holds every looser built-in one.
         """
         left = torch.ones(len(elements.errors), dtype=torch.bool, device=elements.actual.device)
+        _, certain = reference.places(batch.inputs[0], batch.inputs[1])
         for contract in beside_built_in(self.contract):
             is_plain = self._is_plain(contract)
             if not is_plain and contract != self.contract and self._settled(contract):
                 continue
             # Those with an error beyond a plain limit were counted by the engine.
-            chosen = ~self._counted(contract, elements, batch) if is_plain else left
+            chosen = ~_counted(contract, elements.errors, certain) if is_plain else left
             if contract == self.contract and not is_plain:
                 chosen = torch.ones_like(left)
             members = chosen.nonzero().flatten()
@@ -151,13 +176,6 @@ class PairPass:
 
     def _settled(self, contract: Contract) -> bool:
         return contract.name in self.census.broken
-
-    def _counted(self, contract: Contract, elements: Elements, batch: Batch) -> torch.Tensor:
-        """Return which elements the engine counted as beyond a plain limit, or found within it."""
-        errors = elements.errors
-        _, certain = self.reference.places(batch.inputs[0], batch.inputs[1])
-        is_open = (errors.ulp.abs() - contract.max_error_ulp).abs() <= OPEN
-        return errors.finite & (certain | ~is_open)
 
     def _flag_from(self) -> float:
         """Return the error from which an element is judged."""
@@ -176,33 +194,60 @@ class PairPass:
         )
 
 
+def _counted(contract: Contract, errors: Errors, certain: torch.Tensor) -> torch.Tensor:
+    """Return which elements the engine counted as beyond a plain limit, or found within it."""
+    is_open = (errors.ulp.abs() - contract.max_error_ulp).abs() <= OPEN
+    return errors.finite & (certain | ~is_open)
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Some pairs and a kernel's results (N,); a pair's number is ``first pattern·65536 + second``,
+    int64.
+    """
+
+    reference: PairReference
+    numbers: torch.Tensor
+    actual: torch.Tensor
+
+    def __len__(self) -> int:
+        return self.numbers.numel()
+
+    @cached_property
+    def patterns(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The patterns of both arguments, int64 (N,)."""
+        return self.numbers // PATTERNS, self.numbers % PATTERNS
+
+    @cached_property
+    def errors(self) -> Errors:
+        """The errors, by the reference of the passes."""
+        return measure(self.actual, self.reference.exact(*self.patterns), self.reference.fmt)
+
+    def elements(self) -> Elements:
+        """Return them as the judge takes them."""
+        ref = self.reference
+        inputs = tuple(tensors.from_bits(part, ref.fmt) for part in self.patterns)
+        return Elements(ref.operator, ref.formula, ref.fmt, inputs, self.actual, self.errors)
+
+    def batch(self) -> Batch:
+        """Return them as a summary takes them."""
+        codes, _ = self.reference.places(*self.patterns)
+        got = tensors.to_bits(self.actual, self.reference.fmt)
+        return Batch(self.patterns, got, codes, self.errors)
+
+
 @dataclass(frozen=True)
 class _Rows:
-    """Results of rows of pairs, as samples, elements and batches of some of them."""
+    """Results of rows of pairs, as samples or as pairs of some of them."""
 
     reference: PairReference
     first: int
     actual: torch.Tensor
 
-    def patterns(self, indices: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the patterns of both arguments, int64 (N,)."""
-        return indices // PATTERNS + self.first, indices % PATTERNS
-
-    def elements(self, indices: torch.Tensor) -> Elements:
-        """Return some elements as the judge takes them."""
-        ref = self.reference
-        patterns = self.patterns(indices)
-        actual = self.actual.view(-1)[indices]
-        errors = measure(actual, ref.exact(*patterns), ref.fmt)
-        inputs = tuple(tensors.from_bits(part, ref.fmt) for part in patterns)
-        return Elements(ref.operator, ref.formula, ref.fmt, inputs, actual, errors)
-
-    def batch(self, indices: torch.Tensor, elements: Elements) -> Batch:
-        """Return the same elements as a summary takes them."""
-        patterns = self.patterns(indices)
-        codes, _ = self.reference.places(*patterns)
-        got = tensors.to_bits(elements.actual, self.reference.fmt)
-        return Batch(patterns, got, codes, elements.errors)
+    def pairs(self, indices: torch.Tensor) -> _Pairs:
+        """Return some of the pairs, by their indices in these rows, int64 (N,)."""
+        numbers = indices + self.first * PATTERNS
+        return _Pairs(self.reference, numbers, self.actual.view(-1)[indices])
 
     def sample_above(self, known: Sample | None, index: int, size: float) -> Sample | None:
         """Return an element unless its error is below that of one already known."""
@@ -218,9 +263,10 @@ class _Rows:
 
     def sample(self, index: int, size: float | None = None) -> Sample:
         """Return one element; ``size`` is what the engine measured as its ``|error|``."""
-        indices = torch.tensor([index], device=self.actual.device)
-        elements = self.elements(indices)
-        sample = self.batch(indices, elements).sample(0)
+        number = torch.tensor([index + self.first * PATTERNS])
+        actual = self.actual.view(-1)[index : index + 1].cpu()
+        # On a GPU a hundred launches for one element would take longer than the pass itself.
+        sample = _Pairs(self.reference.on_cpu(), number, actual).batch().sample(0)
         if size is None:
             return sample
         return Sample(sample.inputs, sample.actual, float(np.copysign(size, sample.error_ulp)))

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import torch
 
@@ -75,6 +76,11 @@ class PairReference:
         s = self.values[first] + self.values[second]
         codes = torch.where(torch.isfinite(s), self.regions.codes(s.nan_to_num(nan=0.0)), -1)
         return codes, is_certain(s)
+
+    def on_cpu(self) -> PairReference:
+        """Return the same tables on the CPU."""
+        operator: Any = self.operator  # hashable for the cache, which its protocol does not say
+        return pair_reference(operator, self.formula, self.fmt, torch.device("cpu"))
 
     @property
     def bound(self) -> float:

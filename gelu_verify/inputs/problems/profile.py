@@ -71,7 +71,8 @@ def _batched(operator: FusedOperator) -> Iterator[Problem]:
     sizes = shapes.small(operator)
     for layout, more, others in zip(layouts, _BATCHES, cycle(sizes), strict=False):
         batch = tuple(zip(leading, more, strict=False))
-        yield Problem((*batch, *_dims(operator, others)), "indexed", layout)
+        for values in _taken(operator, ("indexed", "normal")):
+            yield Problem((*batch, *_dims(operator, others)), values, layout)
 
 
 def _laid_out(operator: FusedOperator) -> Iterator[Problem]:

@@ -31,7 +31,8 @@ class ConvReluPool:
     definition = "maxpool2x2(relu(conv3x3(x, weight) + bias))"
     arguments = ARGUMENTS["conv_relu_pool"]
     rows: str | None = "n"
-    smallest: Mapping[str, int] = MappingProxyType({"h": 2, "w": 2})
+    #: A pool needs a window; torch has no convolution of no channels.
+    smallest: Mapping[str, int] = MappingProxyType({"c": 1, "h": 2, "w": 2, "o": 1})
     dims: tuple[str, ...] = ("n", "c", "h", "w", "o")
     summed: str | None = "c"
     #: Only the gradient sees it: rounding may decide which element is the largest.

@@ -79,8 +79,8 @@ Tensor gelu_erf(const Tensor& x) {
 
 Tensor gelu_erf_backward(const Tensor& dy, const Tensor& x) {
   require_same_type("dy", dy, "x", x);
-  TORCH_CHECK_VALUE(dy.sizes() == x.sizes(), "gelu_erf_backward: got dy of shape ", dy.sizes(),
-                    ", expected that of x, ", x.sizes());
+  TORCH_CHECK_VALUE(dy.sizes() == x.sizes(), "gelu_erf_backward: got dy of shape ",
+                    text(dy.sizes()), ", expected that of x, ", text(x.sizes()));
   const Tensor out = at::empty_like(x);
   const Tensor input = ordered_like(x, out), upstream = ordered_like(dy, out);
   AT_DISPATCH_FLOATING_TYPES_AND2(
@@ -144,8 +144,8 @@ Tensor linear_gelu_slope(const Tensor& dy, const Tensor& x, const Tensor& weight
   require_linear(x, weight, bias);
   require_same_type("dy", dy, "x", x);
   const Tensor out = at::empty(shape_of_result(x, weight), x.options().dtype(at::kFloat));
-  TORCH_CHECK_VALUE(dy.sizes() == out.sizes(), "dy: got shape ", dy.sizes(), ", expected ",
-                    out.sizes());
+  TORCH_CHECK_VALUE(dy.sizes() == out.sizes(), "dy: got shape ", text(dy.sizes()),
+                    ", expected ", text(out.sizes()));
   const Tensor upstream = dy.contiguous();
   const std::int64_t n = weight.size(0);
   DISPATCH_LINEAR(x.scalar_type(), "linear_gelu_slope", [&] {

@@ -102,8 +102,8 @@ Tensor linear_gelu_slope(const Tensor& dy, const Tensor& x, const Tensor& weight
   require_linear(x, weight, bias);
   require_same_type("dy", dy, "x", x);
   const auto shape = shape_of_result(x, weight);
-  TORCH_CHECK_VALUE(dy.sizes() == at::IntArrayRef(shape), "dy: got shape ", dy.sizes(),
-                    ", expected ", at::IntArrayRef(shape));
+  TORCH_CHECK_VALUE(dy.sizes() == at::IntArrayRef(shape), "dy: got shape ", text(dy.sizes()),
+                    ", expected ", text(shape));
   const c10::cuda::CUDAGuard guard(x.device());
   const Tensor upstream = dy.contiguous(), b = bias.contiguous();
   Tensor sums;

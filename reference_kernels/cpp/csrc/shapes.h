@@ -3,9 +3,19 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <string>
 #include <vector>
 
 namespace gelu_verify_kernels {
+
+// "[2, 3]". Numbers are not streamed: where the compiler links libstdc++ statically, this library has
+// a second copy of it, whose streams find no facet for numbers in torch's locale and crash.
+inline std::string text(at::IntArrayRef shape) {
+  std::string written = "[";
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    written += (i ? ", " : "") + std::to_string(shape[i]);
+  return written + "]";
+}
 
 inline void require_same_type(const char* name, const at::Tensor& t, const char* other_name,
                               const at::Tensor& other) {
@@ -20,10 +30,11 @@ inline void require_linear(const at::Tensor& x, const at::Tensor& weight, const 
   require_same_type("weight", weight, "x", x);
   require_same_type("bias", bias, "x", x);
   TORCH_CHECK_VALUE(x.dim() >= 1 && weight.dim() == 2 && weight.size(1) == x.size(-1),
-                    "weight: got shape ", weight.sizes(), ", expected (N, K) with x (..., K), here ",
-                    x.sizes());
+                    "weight: got shape ", text(weight.sizes()), ", expected (N, K) with x (..., K), here ",
+                    text(x.sizes()));
   TORCH_CHECK_VALUE(bias.dim() == 1 && bias.size(0) == weight.size(0), "bias: got shape ",
-                    bias.sizes(), ", expected (N,) with weight (N, K), here ", weight.sizes());
+                    text(bias.sizes()), ", expected (N,) with weight (N, K), here ",
+                    text(weight.sizes()));
 }
 
 // The shape (..., N) of the result.

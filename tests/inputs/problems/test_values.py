@@ -159,6 +159,15 @@ def test_scores_share_an_offset_or_are_masked():
     assert torch.isneginf(rows).all(dim=1).tolist() == [i % 3 == 1 for i in range(33)]
 
 
+@pytest.mark.parametrize("fmt", ["bf16", "fp32"])
+def test_few_keys_have_all_the_weight(fmt):
+    p = made("attention", "l=40,d=16,values=few_keys", fmt)
+    found = torch.softmax(p["q"].double() @ p["k"].double().T / 4.0, -1).sum(0)
+    weighed = [place for place in range(40) if found[place] > 1e-6]
+    assert weighed == [0, 1, 2, 37, 38, 39]
+    assert float(found[3:37].sum()) < 1e-20
+
+
 def test_windows_of_a_pool_have_ties_and_negative_sums():
     x = made("conv_relu_pool", "n=1,c=2,h=16,w=16,o=3,values=ties")["x"]
     assert torch.equal(x[..., ::2, :], x[..., 1::2, :])

@@ -60,4 +60,7 @@ def test_padding_times_an_infinite_weight_is_the_kernel_s_choice() -> None:
     found = fused.get("conv_relu_pool").forward((x, weight, bias), "erf", arithmetic("fp32"))
     assert not bool(found.value.isnan().any())
     assert found.value[0, 0, 1, 1] == math.inf
+    # The first window has a place at the border and one inside: NaN and infinity are both right.
+    assert found.value[0, 0, 0, 0] == 0.0
+    assert bool(found.total[0, 0, 0, 0].isnan())
     assert not bool(torch.isfinite(found.total).any())

@@ -1,0 +1,1 @@
+"""Worst cases of a fused operator by search: shapes, values, layouts and seeds."""
