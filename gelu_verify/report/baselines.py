@@ -12,16 +12,15 @@ from gelu_verify.report.numbers import figure
 
 def show(console: Console, folder: Folder) -> None:
     """Print a row for each measurement of each baseline."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name in ("kernel", "operator", "format", "device class", "max error", "holds", "measured"):
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    for name in ("kernel", "operator", "format", "class", "max error", "holds", "measured"):
         table.add_column(name, justify="right" if name == "max error" else "left", overflow="fold")
     for (_, key), baseline in sorted(folder.found.items(), key=lambda item: str(item[0][1])):
         made = baseline.provenance
         for m in baseline.measurements:
             label = f"{key.kernel} ({m.via})" if m.via else key.kernel
-            commit = (made.commit or "no commit")[:8] + ("+" if made.dirty else "")
             cells = (label, m.operator, key.format, baseline.device_class, _error(m),
-                     m.tightest or "none", f"{made.date[:10]} {commit}")  # fmt: skip
+                     m.tightest or "none", made.date[:10])  # fmt: skip
             table.add_row(*(Text(cell) for cell in cells))
     console.print(table)
     console.print(Text(f"{len(folder.found)} baselines in {folder.path}"))
