@@ -90,10 +90,10 @@ def measure(shape: str) -> list[dict[str, Any]]:
 
 def resources() -> list[dict[str, Any]]:
     """Return registers, spilled bytes and shared bytes of what Triton has compiled so far."""
-    from reference_kernels.triton_fused import matmul_kernels, rowwise_kernels
+    from reference_kernels.triton_fused import matmul_kernels, rowwise_kernels, tma_kernels
 
     found = []
-    for module in (matmul_kernels, rowwise_kernels):
+    for module in (matmul_kernels, tma_kernels, rowwise_kernels):
         for name in [name for name in vars(module) if name.endswith("_kernel")]:
             for caches in getattr(module, name).device_caches.values():
                 found += [_resources(name, built) for built in caches[0].values()]
@@ -113,10 +113,13 @@ def _resources(name: str, built: Any) -> dict[str, Any]:
 
 def chosen() -> list[str]:
     """Return the tile that each tuned size has settled on."""
-    from reference_kernels.triton_fused import matmul
+    from reference_kernels.triton_fused import launch
 
-    tuned = {id(k): k for k in (matmul._tuned(2, False), matmul._tuned(2, True))}
-    return [f"{key}: {best}" for k in tuned.values() for key, best in k.cache.items()]
+    return [
+        f"{name} {key}: {best}"
+        for name, tuned in launch.TUNED.items()
+        for key, best in tuned.cache.items()
+    ]
 
 
 def _show(rows: list[dict[str, Any]], title: str) -> None:

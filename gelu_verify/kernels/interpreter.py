@@ -10,6 +10,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from gelu_verify.kernels import autotuning
+
 _MODULE = "triton.runtime.interpreter"
 _launches = 0
 _watched = False
@@ -24,6 +26,7 @@ def launches() -> int:
 def _watch() -> None:
     """Count launches from now on, if Triton is loaded; loading it here would cost a second."""
     global _watched
+    autotuning.watch()
     module: Any = sys.modules.get(_MODULE)
     if _watched or module is None or not hasattr(module, "GridExecutor"):
         return

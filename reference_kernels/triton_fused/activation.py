@@ -1,12 +1,11 @@
 """GELU and its derivative inside a fused kernel: exact to fp32, or fast where 16 bits are stored.
 
-FAST is for results that are rounded to 16 bits at once; it costs about 20 instructions. In exact
-arithmetic the polynomial is off by 2^-24·x near 0 and 2^-15 of the value in the tail. Of all 16-bit
-inputs the worst result is 0.5003 ULP off in bf16 and 0.506 in fp16; so is the derivative's, but in
-fp16 next to its zero, where it is 0.88. There is no `1 + erf`:
+FAST is for results that are rounded to 16 bits at once; it costs about 15 instructions. Of all
+16-bit inputs the worst result is 0.5018 ULP off in bf16 and 0.5188 in fp16; the derivative's 0.5000
+and, in fp16 next to its zero, 1.31, elsewhere 0.503. There is no `1 + erf`:
 
     GELU(x) = max(x, 0) - a·g,  g = σ(-a) of the formula,  a = |x|
-    erf:  g = Φ(-a), see `triton_pointwise/math/erf_short.py`
+    erf:  g = Φ(-a), see `triton_pointwise/math/erf_short.py` and `erf_short_backward.py`
     tanh, sigmoid:  g = e^-y/(1 + e^-y)
 
 The fp32 forms are those of `triton_pointwise/math`.

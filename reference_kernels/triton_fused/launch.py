@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -17,6 +18,9 @@ FORMULAS = ("erf", "tanh", "sigmoid")
 _DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 #: Whether kernels run in Triton's interpreter, fixed when they were defined.
 INTERPRETED = not isinstance(pointwise.gelu_erf_kernel, triton.runtime.JITFunction)
+
+#: The autotuners so far, by kernel and kind of size.
+TUNED: dict[str, Any] = {}
 
 
 def require(formula: str, **arguments: Tensor) -> None:
@@ -79,6 +83,18 @@ def block(size: int, most: int, least: int = 16) -> int:
     return max(least, min(most, triton.next_power_of_2(max(size, 1))))
 
 
+def tuned(kernel: Any, configs: Callable[[], list[triton.Config]], met: str) -> Any:
+    """Give what tries the configurations of a matrix product the first time it meets a size.
+
+    met: the kind of size; each has an autotuner of its own, as a size among the kernel's arguments
+    would compile it again.
+    """
+    name = f"{kernel.fn.__name__} {met}"
+    if name not in TUNED:
+        TUNED[name] = triton.autotune(configs(), key=["FORMULA", "SAVE_PRE"])(kernel)
+    return TUNED[name]
+
+
 def run(kernel: Any, grid: Any, *arguments: Any, **options: Any) -> None:
     """Launch on the device of the first tensor; grid: sizes, or their function of the tile.
 
@@ -90,7 +106,7 @@ def run(kernel: Any, grid: Any, *arguments: Any, **options: Any) -> None:
         compiled.note(kernel.warmup(*arguments, grid=grid, **options), arguments, options)
         return
     leader = next(part for part in arguments if isinstance(part, Tensor))
-    device = torch.cuda.device(leader.device) if leader.is_cuda else contextlib.nullcontext()
-    with device:
+    elsewhere = leader.is_cuda and leader.get_device() != torch.cuda.current_device()
+    with torch.cuda.device(leader.device) if elsewhere else contextlib.nullcontext():
         built = kernel[grid](*arguments, **options)
     compiled.note(built, arguments, options)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cache
+import contextlib
+import threading
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import torch
 import triton
 from torch import Tensor
 
-from . import launch
+from . import launch, tma
 from .matmul_kernels import matmul_kernel
 
 #: Sums per step; the same for all tiles of a format, see `matmul_kernels.py`.
@@ -25,6 +28,8 @@ _SMALL = {2: (64, 64, 4, 3), 4: (64, 32, 4, 2)}
 #: Products below which no time is spent on finding a tile.
 _WORTH_TUNING = 2**26
 _INTERPRETER_BLOCK = 128
+_SETTING = {torch.bfloat16: "bf16", torch.float16: "fp16"}
+_setting = threading.Lock()
 
 
 def matmul(
@@ -46,63 +51,85 @@ def matmul(
     return out, pre
 
 
+def product(a: Tensor, b: Tensor) -> Tensor:
+    """Return a·b for a (M, K), b (K, N) of one dtype, rounded once from fp32.
+
+    By cuBLAS in 16 bits, which is faster; fp32 is ours, because there cuBLAS may use TF32.
+    """
+    if a.element_size() == 2 and not launch.INTERPRETED:
+        with _partial_sums_in_fp32(a.dtype):
+            return torch.mm(a, b)
+    return matmul(a, b)[0]
+
+
+@contextlib.contextmanager
+def _partial_sums_in_fp32(dtype: torch.dtype) -> Iterator[None]:
+    """Keep cuBLAS from rounding the parts of a split sum to 16 bits, as torch lets it by default.
+
+    The setting is torch's own and global: other threads' products are no less exact meanwhile.
+    """
+    name = f"allow_{_SETTING[dtype]}_reduced_precision_reduction"
+    settings: Any = torch.backends.cuda.matmul
+    with _setting:
+        before = getattr(settings, name)
+        if before:  # where it is off, split sums may be off as well
+            setattr(settings, name, False)
+        try:
+            yield
+        finally:
+            if before:
+                setattr(settings, name, True)
+
+
 def _launch(
     a: Tensor, b: Tensor, bias: Tensor | None, formula: str, out: Tensor, pre: Tensor | None, k: int
 ) -> None:
-    m, n = out.shape
+    (m, n), size = out.shape, a.element_size()
     a, b, target = launch.stored(a), launch.stored(b), launch.stored(out)
-    size = a.element_size()
-    step = launch.block(k, _INTERPRETER_BLOCK) if launch.INTERPRETED else _BLOCK_K[size]
+    bias = None if bias is None else launch.stored(bias)
+    worth_tuning = m * n * k >= _WORTH_TUNING and not launch.INTERPRETED
+    skinny = min(m, n) <= 64
+    order = "".join("r" if part.stride(1) == 1 else "c" for part in (a, b))
+    met = f"{_decade(m)} {_decade(n)} {_decade(k)} {order}"
+    if worth_tuning and not skinny and tma.serves(a, b, bias, out):
+        tma.run(a, b, bias, formula, out, pre, met)
+        return
     arguments = [
-        *(a, b, target if bias is None else launch.stored(bias), target),
+        *(a, b, target if bias is None else bias, target),
         *(target if pre is None else launch.stored(pre), m, n, k, *a.stride(), *b.stride()),
         0 if bias is None else bias.stride(0),
     ]
+    step = launch.block(k, _INTERPRETER_BLOCK) if launch.INTERPRETED else _BLOCK_K[size]
     options: dict[str, Any] = {
         "FORMULA": formula,
         "HAS_BIAS": bias is not None,
         "SAVE_PRE": pre is not None,
         "FAST": launch.is_fast(out),
         "EVEN_K": k % step == 0,
-        "SIZE": "",
         "BLOCK_K": step,
         "GROUP": 8,
     }
+    if worth_tuning:
+        kind = f"{8 * size} bits {met}"
+        kernel = launch.tuned(matmul_kernel, partial(_configs, size, skinny), kind)
+        launch.run(kernel, partial(_grid_of, m, n), *arguments, **options)
+        return
+    tile = _SMALL[size]
     if launch.INTERPRETED:
         tile = (launch.block(m, _INTERPRETER_BLOCK), launch.block(n, _INTERPRETER_BLOCK), 4, 1)
-        launch.run(matmul_kernel, _grid(m, n, *tile), *arguments, **options, **_tile(tile))
-    elif m * n * k < _WORTH_TUNING:
-        tile = _SMALL[size]
-        launch.run(matmul_kernel, _grid(m, n, *tile), *arguments, **options, **_tile(tile))
-    else:
-        skinny = min(m, n) <= 64
-        order = "".join("r" if part.stride(1) == 1 else "c" for part in (a, b))
-        options["SIZE"] = f"{_decade(m)} {_decade(n)} {_decade(k)} {order}"
-        tuned = _tuned(size, skinny)
-        launch.run(
-            tuned,
-            lambda chosen: _grid(m, n, chosen["BLOCK_M"], chosen["BLOCK_N"]),
-            *arguments,
-            **options,
-        )
+    chosen = dict(zip(("BLOCK_M", "BLOCK_N", "num_warps", "num_stages"), tile, strict=True))
+    launch.run(matmul_kernel, _grid_of(m, n, chosen), *arguments, **options, **chosen)
 
 
-@cache
-def _tuned(size: int, skinny: bool) -> Any:
-    """Give the kernel that tries the tiles of a format the first time it meets a size."""
-    configs = [
+def _configs(size: int, skinny: bool) -> list[triton.Config]:
+    return [
         triton.Config({"BLOCK_M": m, "BLOCK_N": n}, num_warps=warps, num_stages=stages)
         for m, n, warps, stages in (_SKINNY if skinny else _TILES)[size]
     ]
-    return triton.autotune(configs, key=["SIZE", "FORMULA", "SAVE_PRE"])(matmul_kernel)
 
 
-def _tile(tile: tuple[int, int, int, int]) -> dict[str, int]:
-    return dict(zip(("BLOCK_M", "BLOCK_N", "num_warps", "num_stages"), tile, strict=True))
-
-
-def _grid(m: int, n: int, block_m: int, block_n: int, *_: int) -> tuple[int]:
-    return (triton.cdiv(m, block_m) * triton.cdiv(n, block_n),)
+def _grid_of(m: int, n: int, chosen: dict[str, Any]) -> tuple[int]:
+    return (triton.cdiv(m, chosen["BLOCK_M"]) * triton.cdiv(n, chosen["BLOCK_N"]),)
 
 
 def _decade(size: int) -> int:

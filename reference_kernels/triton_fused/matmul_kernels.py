@@ -13,9 +13,8 @@ from . import activation
 
 
 @triton.jit
-def _tile(M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GROUP: tl.constexpr):
-    """Give the tile of this program; GROUP rows of tiles share their columns in the L2 cache."""
-    pid = tl.program_id(0)
+def tile_of(pid, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GROUP: tl.constexpr):
+    """Give the tile of a program; GROUP rows of tiles share their columns in the L2 cache."""
     across = tl.cdiv(N, BLOCK_N)
     first = pid // (GROUP * across) * GROUP
     height = min(tl.cdiv(M, BLOCK_M) - first, GROUP)
@@ -43,7 +42,6 @@ def matmul_kernel(
     SAVE_PRE: tl.constexpr,
     FAST: tl.constexpr,
     EVEN_K: tl.constexpr,
-    SIZE: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
@@ -51,9 +49,9 @@ def matmul_kernel(
 ):
     """Store f(a·b + bias) (M, N) contiguous, and a·b + bias where SAVE_PRE; FORMULA "": no f.
 
-    a (M, K) and b (K, N) at any strides. SIZE is what the choice of a tile is remembered by.
+    a (M, K) and b (K, N) at any strides.
     """
-    row, column = _tile(M, N, BLOCK_M, BLOCK_N, GROUP)
+    row, column = tile_of(tl.program_id(0), M, N, BLOCK_M, BLOCK_N, GROUP)
     m = row * BLOCK_M + tl.arange(0, BLOCK_M)
     n = column * BLOCK_N + tl.arange(0, BLOCK_N)
     k = tl.arange(0, BLOCK_K).to(tl.int64)

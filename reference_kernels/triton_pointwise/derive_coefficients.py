@@ -26,7 +26,7 @@ C1 = 2 * mp.sqrt(2 / mp.pi)
 C2 = C1 * mp.mpf("0.044715")
 C_SIGMOID = mp.mpf("1.702")
 BEND, CENTRE, ERF_TOP = 0.859375, 0.625, 14.375  # of erf.py
-SHORT_CENTRE, SHORT_TOP = 2.0, 13.75  # of erf_short.py
+SHORT_CENTRE, SHORT_TOP = 2.0, 13.75  # of erf_short_backward.py and erf_short.py
 
 
 def fp32(value: mp.mpf) -> mp.mpf:
@@ -120,9 +120,17 @@ def polynomials() -> dict[str, tuple[list[mp.mpf], mp.mpf]]:
     top = ERF_TOP / (2 + BEND * ERF_TOP)
     found["FLAT"] = fit_fp32(flat, lambda t: t + CENTRE, 10, 2.0**-20 - CENTRE, top - CENTRE)
 
-    # An error of 2^-24 after weighting is one of |x|·2^-24 in GELU near 0, as fp32 rounding leaves,
-    # and one of 2^-16 of the value in the tail.
+    # The error is relative; fp16 ends near 6, and bf16 has fewer bits to lose.
     found["TWICE_SHORT"] = fit_fp32(
+        lambda a: mp.log(mp.ncdf(-a), 2),
+        lambda a: mp.ncdf(-a) ** mp.mpf("0.03"),
+        10,
+        2.0**-20,
+        SHORT_TOP,
+    )
+    # An error of 2^-24 after weighting is one of 2^-24 in Φ near 0, and one of 2^-16 of the value
+    # in the tail.
+    found["TWICE_SHORT_SLOPE"] = fit_fp32(
         lambda t: mp.log(mills(t + SHORT_CENTRE), 2),
         lambda t: mp.ncdf(-(t + SHORT_CENTRE)) + mp.mpf(2) ** -8,
         13,
@@ -152,8 +160,9 @@ def polynomials() -> dict[str, tuple[list[mp.mpf], mp.mpf]]:
         weight = lambda u, q=quotient, r=root: 1 / q(r + u)  # noqa: E731
         values, error = fit_fp32(rest, weight, 4, -0.126, 0.126)
         found[f"{name}_SLOPE"] = [leading, *values], error
-    halves, error = found.pop("TWICE_SHORT")
-    found["SHORT"] = [value / 2 for value in halves], error
+    for name in ("SHORT", "SHORT_SLOPE"):
+        doubles, error = found.pop(f"TWICE_{name}")
+        found[name] = [value / 2 for value in doubles], error
     return found
 
 

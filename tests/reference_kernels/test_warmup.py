@@ -46,8 +46,8 @@ def test_first_call_compiles_what_a_warmup_compiles(warm, tmp_path):
     assert not any(part["ahead"] for part in met)
     kernels = {part["kernel"] for part in ahead}
     assert {"matmul_kernel", "bias_gelu_kernel", "bias_gelu_backward_kernel"} == kernels
-    # With and without the pre-activation, and the two products of the backward.
-    assert sum(part["kernel"] == "matmul_kernel" for part in ahead) == 4
+    # With and without the pre-activation; the products of the backward are cuBLAS's.
+    assert sum(part["kernel"] == "matmul_kernel" for part in ahead) == 2
 
 
 @pytest.mark.slow
@@ -65,7 +65,7 @@ def test_command_lists_what_is_compiled_and_where_it_is_gone(warm, capsys, monke
     monkeypatch.setenv("TRITON_CACHE_DIR", str(cache))
     done = here(capsys, monkeypatch, "list", "--compiled")
     assert done.status == 0
-    assert done.out.count("matmul_kernel") == 4
+    assert done.out.count("matmul_kernel") == 2
     assert f"{len(ahead)} kernels; the index is {cache}" in done.out
     listed = json.loads(here(capsys, monkeypatch, "list", "--compiled", "--json").out)
     assert binaries(listed) == binaries(ahead)

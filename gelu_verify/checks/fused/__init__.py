@@ -9,6 +9,7 @@ from gelu_verify.checks.fused import (
     aliasing,
     batch,
     bound,
+    configurations,
     determinism,
     double_backward,
     fingerprint,
@@ -37,6 +38,7 @@ CHECKS: dict[str, Check] = {
     "gradient_formula": gradient_formula.run,
     "double_backward": double_backward.run,
     "batch": batch.run,
+    "configurations": configurations.run,
     "large": large.run,
     "fingerprint": fingerprint.run,
     "identity": identity.run,
@@ -53,6 +55,7 @@ REPLAYED = (
     "gradient_layouts",
     "double_backward",
     "batch",
+    "configurations",
     "large",
     "opcheck",
 )

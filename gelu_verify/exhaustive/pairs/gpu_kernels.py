@@ -78,13 +78,13 @@ def _region(s, constants):
 
 
 @triton.jit
-def _found(mask, size, column, out, base):
+def _found(number, mask, size, column, out, base):
     """Add to a record (count, first, worst, place of the worst) of the row; int64 and float64.
 
-    out: (int64 pointer to count, first, place; float64 pointer to the worst), initialised.
+    number: how many of mask hold. out: (int64 pointer to count, first, place; float64 pointer to
+    the worst), initialised.
     """
     integers, worst_ptr = out
-    number = tl.sum(mask.to(tl.int64), 0)
     if number > 0:
         first = tl.min(tl.where(mask, column, 65536), 0).to(tl.int64)
         worst = tl.max(tl.where(mask, size, -1.0), 0)
@@ -161,10 +161,15 @@ def rows_kernel(
         judged = both & (code >= 0)
         beyond_half = judged & (size > half) & (sure | (near_half == 0))
         beyond_one = judged & (size > one) & (sure | (near_one == 0))
-        _found(beyond_half, size, column, out, 8)
-        _found(beyond_one, size, column, out, 9)
-        _found(wrong_zero, size, column, out, 10)
-        _found(wrong_zero & (code >= 0), size, column, out, 11)
+        zero_judged = wrong_zero & (code >= 0)
+        # Four counts, at most BLOCK each, in one sum: sums over a block are what takes the time.
+        some = beyond_half.to(tl.int64) + (beyond_one.to(tl.int64) << 16)
+        some += (wrong_zero.to(tl.int64) << 32) + (zero_judged.to(tl.int64) << 48)
+        some = tl.sum(some, 0)
+        _found(some & 0xFFFF, beyond_half, size, column, out, 8)
+        _found((some >> 16) & 0xFFFF, beyond_one, size, column, out, 9)
+        _found((some >> 32) & 0xFFFF, wrong_zero, size, column, out, 10)
+        _found(some >> 48, zero_judged, size, column, out, 11)
         clip = tl.minimum(size, 16777216.0)
         # Rounded to integers by adding 1.5·2^52; below 2^51, as are 2^24·2^20 and 2^48/16.
         magic = 6755399441055744.0
@@ -174,11 +179,14 @@ def rows_kernel(
         small = ((small + magic) - magic).to(tl.int64)
         large = tl.where(is_small, 0.0, clip * clip * 0.0625)
         large = ((large + magic) - magic).to(tl.int64)
-        for region in tl.static_range(REGIONS):
+        # Neighbours are of one region but at its borders, so that most chunks have one or two.
+        lowest = tl.min(tl.where(judged, code, REGIONS), 0)
+        highest = tl.max(tl.where(judged, code, -1), 0)
+        for region in range(lowest, highest + 1):
             mine = judged & (code == region)
             number = tl.sum(mine.to(tl.int64), 0)
             if number > 0:
-                _found(mine, size, column, out, region)
+                _found(number, mine, size, column, out, region)
                 base = sums_ptr + region * 5
                 tl.atomic_add(base, number)
                 tl.atomic_add(base + 1, tl.sum(tl.where(mine, signed, 0), 0))
@@ -191,9 +199,10 @@ def rows_kernel(
         # The last bin of a region is no bin of the histogram: it takes what is not counted.
         slot = tl.where(judged, code * BINS_POWER + slot, BINS_POWER - 1)
         bins += tl.histogram(slot, REGIONS * BINS_POWER)
-        tl.atomic_add(counter_ptr + 1, tl.sum((code >= 0).to(tl.int64), 0))
         chosen = flag.to(tl.int32)
-        number = tl.sum(chosen, 0).to(tl.int64)
+        both_counts = tl.sum(chosen + ((code >= 0).to(tl.int32) << 16), 0)
+        tl.atomic_add(counter_ptr + 1, (both_counts >> 16).to(tl.int64))
+        number = (both_counts & 0xFFFF).to(tl.int64)
         if number > 0:
             place = tl.atomic_add(counter_ptr, number) + tl.cumsum(chosen, 0) - chosen
             tl.store(flagged_ptr + place, index, mask=flag & (place < capacity))

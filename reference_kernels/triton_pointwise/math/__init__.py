@@ -28,7 +28,8 @@ two. A division 2 ULP off, as compiled ones may be, does not change them. Coeffi
 from .bits import with_sign_of
 from .erf import gelu_erf, gelu_erf_guarded
 from .erf_backward import gelu_erf_backward
-from .erf_short import ERF_TOP, QUARTER_LOG2E, gelu_erf_short, root_of_tail
+from .erf_short import ERF_TOP, gelu_erf_short
+from .erf_short_backward import QUARTER_LOG2E, root_of_tail
 from .logistic import gelu_sigmoid, gelu_tanh
 from .logistic_backward import gelu_sigmoid_backward, gelu_tanh_backward
 
