@@ -80,3 +80,15 @@ def test_two_arguments_have_a_sample_beside_the_results():
     kept = comparable.run(one).fields["comparable"]
     assert kept.outputs.count == 2 * 65536
     assert sum(d.count for d in kept.sample.regions.values()) > 10_000
+
+
+def test_sign_and_payload_of_a_nan_are_no_change():
+    def other_nan(x):
+        bits = torch.where(torch.isnan(x), -1, kernels.correct(x).view(torch.int16).int())
+        return bits.to(torch.int16).view(torch.bfloat16)
+
+    kept = [
+        comparable.run(case(f, "bf16", comparable=True)).fields["comparable"].outputs
+        for f in (kernels.correct, other_nan)
+    ]
+    assert kept[0] == kept[1]
