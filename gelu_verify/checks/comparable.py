@@ -27,7 +27,7 @@ def run(case: Case) -> Outcome:
 
 
 def _patterns(values: torch.Tensor, fmt: Format) -> np.ndarray:
-    """Return bit patterns, int64 (N,); all NaNs are one, as nobody promises their sign or payload."""
+    """Return bit patterns, int64 (N,); all NaNs are one: nobody promises their sign or payload."""
     bits = tensors.to_bits(values, fmt).to(torch.int64)
     bits[torch.isnan(values.double())] = fmt.nan_bits
     return bits.numpy()
