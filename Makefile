@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CODE := gelu_verify reference_kernels tests
 
-.PHONY: help venv verify verify-all test lint format schema bench release-check clean
+.PHONY: help venv verify gate verify-all test lint format schema bench release-check clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -21,8 +21,9 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-verify: venv ## Check the elementwise kernels fully and linear_gelu in short; results in reports/latest
+verify: venv ## Run the gate, then check the elementwise kernels fully and linear_gelu in short; reports/latest
 	@status=0; \
+	$(MAKE) gate || status=1; \
 	for operator in gelu gelu_backward; do \
 	  $(BIN)/gelu-verify check --all --operator $$operator \
 	    --json reports/latest/$$operator.json --markdown reports/latest/$$operator.md || status=1; \
@@ -30,6 +31,9 @@ verify: venv ## Check the elementwise kernels fully and linear_gelu in short; re
 	$(BIN)/gelu-verify check --all --operator linear_gelu --format bf16 --sweep quick --timeout 120 \
 	  --json reports/latest/linear_gelu.json --markdown reports/latest/linear_gelu.md || status=1; \
 	echo "Written: reports/latest/*.json, reports/latest/*.md"; exit $$status
+
+gate: venv ## Hold the kernels of pyproject.toml to their contracts and baselines
+	$(BIN)/gelu-verify gate --json reports/latest/gate.json --markdown reports/latest/gate.md --junit reports/latest/gate.xml
 
 verify-all: venv ## Check every registered kernel at the standard depth: about an hour on 2 cores
 	$(BIN)/gelu-verify check --all --timeout 600 --json reports/latest/results.json --markdown reports/latest/summary.md
@@ -51,6 +55,7 @@ schema: venv ## Write the JSON schema of results.json
 
 bench: venv ## Print the figures of the speed benchmarks
 	$(BIN)/python -m benchmarks.check_speed
+	$(BIN)/python -m benchmarks.gate_speed
 
 release-check: venv ## Fail if the reference's source has no certificate of its own
 	$(BIN)/python -m gelu_verify.reference.certificate check

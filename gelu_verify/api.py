@@ -9,7 +9,7 @@ from typing import Any
 
 from gelu_verify import session
 from gelu_verify.errors import UsageError
-from gelu_verify.job import Job, plan
+from gelu_verify.job import plan
 from gelu_verify.kernels.isolation import Limits
 from gelu_verify.kernels.spec import KernelSpec
 from gelu_verify.records import Results
@@ -53,18 +53,18 @@ def check(
     }
     if isinstance(kernel, str):
         return session.run(plan(kernel, **options), Limits.default(timeout), _quiet)
-    return session.run_here(_plan_function(kernel, options), _quiet, kernel)
+    return session.run_here(plan(spec_of(kernel), **options), _quiet, kernel)
 
 
-def _plan_function(kernel: Callable[..., Any], options: dict[str, Any]) -> list[Job]:
+def spec_of(kernel: Callable[..., Any]) -> KernelSpec:
+    """Return what is known of a function: its name, and the operator that its name ends with."""
     if not callable(kernel):
         got = type(kernel).__name__
         raise UsageError(f"kernel: got {got}, expected a function of torch tensors or a name.")
     name = str(getattr(kernel, "__qualname__", type(kernel).__name__))
     endings = (("backward", "gelu_backward"), ("bias_gelu", "bias_gelu"), ("geglu", "geglu"))
     operator = next((op for ending, op in endings if name.endswith(ending)), "gelu")
-    spec = KernelSpec(name=name, target=_importable(kernel, name), operator=operator)
-    return plan(spec, **options)
+    return KernelSpec(name=name, target=_importable(kernel, name), operator=operator)
 
 
 def _importable(kernel: Callable[..., Any], name: str) -> str:

@@ -38,13 +38,6 @@ def exact(number: Any) -> str:
     return str(mpmath.nstr(number, 17, min_fixed=-5, max_fixed=7))
 
 
-def inputs(shown: Point) -> str:
-    """Return the inputs of a point: ``x = -8.625 (0xC10A)``."""
-    return ", ".join(
-        f"{name} = {decimal} ({shown.bits[name]})" for name, decimal in shown.inputs.items()
-    )
-
-
 def point(sample: Sample, operator: Operator, formula: str, fmt: Format) -> Point:
     """Describe an element; its exact value comes from the oracle."""
     patterns = [pattern & ((1 << fmt.bits) - 1) for pattern in sample.inputs]

@@ -21,7 +21,7 @@ from gelu_verify.records import KernelResult, Status
 
 DEVICES = ("cpu", "cuda")
 DEPTHS = ("quick", "standard", "exhaustive")
-_LARGEST_SEED = 2**63 - 2  # the sweep uses seed + 1 too
+LARGEST_SEED = 2**63 - 2  # the sweep uses seed + 1 too
 
 
 class Job(BaseModel):
@@ -38,6 +38,11 @@ class Job(BaseModel):
     depth: str = "standard"
     seed: int = 0
     via: str | None = Field(None, description="autograd: the backward of a differentiable kernel")
+    checks: tuple[str, ...] = Field(
+        (), description="the elementwise checks to run; all that apply if empty"
+    )
+    examples: int = Field(0, ge=0, description="inputs to draw beside the sweep, elementwise")
+    comparable: bool = Field(False, description="whether to keep what a baseline is compared by")
     census: str | None = Field(
         None, description="what a campaign over all inputs found, as exhaustive.transport writes it"
     )
@@ -79,11 +84,10 @@ def plan(
     promise = contracts.get(contract or spec.contract)
     wanted = (name.strip() for name in format_names or spec.formats)
     names = tuple(dict.fromkeys(formats.get(name).name for name in wanted))
-    if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", device):
-        raise unknown_name("device", device, (*DEVICES, "cuda:N"))
+    require_device(device)
     if depth not in DEPTHS:
         raise unknown_name("sweep", depth, DEPTHS)
-    if not 0 <= seed <= _LARGEST_SEED:
+    if not 0 <= seed <= LARGEST_SEED:
         raise UsageError(f"seed: got {seed}, expected a number from 0 to 2^63 - 2.")
     if depth == "exhaustive" and chosen not in OPERATORS:
         raise UsageError(
@@ -123,6 +127,12 @@ def plan(
     return [_replaying(job, replay) for job in jobs if _takes(job, replay)] if replay else jobs
 
 
+def require_device(name: str) -> None:
+    """Raise a usage error for a name that is no device's; one that is may still be absent."""
+    if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", name):
+        raise unknown_name("device", name, (*DEVICES, "cuda:N"))
+
+
 def _takes(job: Job, replay: tuple[str, ...]) -> bool:
     """Tell whether a job's operator has as many arguments as the inputs to replay."""
     return all(len(text.split(",")) == len(get_operator(job.operator).arguments) for text in replay)
@@ -144,6 +154,7 @@ def identity(job: Job) -> dict[str, Any]:
         "formula": job.formula,
         "format": job.format,
         "device": job.device,
+        "replayed": len(job.replay),
     }
 
 

@@ -17,7 +17,7 @@ from gelu_verify.checks import fused as checks_fused
 from gelu_verify.checks.case import Case, Outcome
 from gelu_verify.checks.fused import FusedCase
 from gelu_verify.errors import UnavailableError
-from gelu_verify.inputs import hard_cases, sweep
+from gelu_verify.inputs import planned
 from gelu_verify.job import Job, blank
 from gelu_verify.kernels import canary, loading
 from gelu_verify.kernels.subject import (
@@ -71,9 +71,8 @@ def _checks(job: Job, subject: Callee) -> list[tuple[str, Any, Callable[[Any], O
     """Return name, case and function of every check that a job has."""
     found: list[tuple[str, Any, Callable[[Any], Outcome]]] = []
     if isinstance(subject, Subject) and not job.cases:
-        case = Case(job, subject, _sweep(job))
-        names = checks.REPLAYED if job.replay else tuple(checks.CHECKS)
-        found += [(name, case, checks.CHECKS[name]) for name in names]
+        case = Case(job, subject, planned.sweep_of(job))
+        found += [(name, case, run) for name, run in checks.of(job).items()]
     if job.is_fused and not job.replay:
         of_fused = FusedCase(job, subject)
         names = checks_fused.REPLAYED if job.cases else tuple(checks_fused.CHECKS)
@@ -121,15 +120,6 @@ def prepared(job: Job, function: Callable[..., Any] | None) -> Callee | None:
             return None
         subject.function = through_autograd(function)
     return subject
-
-
-def _sweep(job: Job) -> sweep.Sweep:
-    fmt = formats.get(job.format)
-    arguments = operators.get(job.operator).arguments
-    if job.replay:
-        return sweep.replay(fmt, job.replay, operators.place(arguments))
-    hard = hard_cases.patterns(job.operator, fmt)
-    return sweep.build(fmt, arguments, sweep.Depth(job.depth), job.seed, hard)
 
 
 def _canaries(case: Case | FusedCase) -> Outcome:

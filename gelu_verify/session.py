@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from gelu_verify import provenance
 from gelu_verify.campaign import checked, executors, shard
@@ -22,6 +24,7 @@ from gelu_verify.records import KernelResult, Results
 #: Called with the index of the job, the patterns of its campaign that are done, and all of them.
 OnPatterns = Callable[[int, int, int], None]
 
+T = TypeVar("T")
 _PLAN = Plan()
 #: Bytes that a worker of a sweep may hold, however many there are; torch alone takes 0.4 GiB.
 _LEAST_SHARE = 2 << 30
@@ -37,38 +40,59 @@ def run(
     on_check: OnCheck,
     plan: Plan = _PLAN,
     on_patterns: OnPatterns = _ignore,
+    processes: int = 1,
 ) -> Results:
     """Run jobs in child processes, one a kernel, and return all results.
 
     plan: how a campaign runs, for jobs that ask for every input of fp32.
+    processes: kernels checked at a time, in order of their jobs; campaigns have processes of their
+        own.
     Raises :class:`gelu_verify.ledger.LedgerRefused` before anything runs.
     """
     plans = {i: _own(job, plan, limits) for i, job in enumerate(jobs) if checked.is_swept(job)}
     for index, own in plans.items():
         campaigns.require_ledger(jobs[index], own)
-    results: list[KernelResult] = []
     runtime: dict[str, Any] = {}
+    stop = threading.Event()
 
     def in_child(members: list[Job], first: int) -> list[KernelResult]:
-        outcome = isolation.run(members, limits, partial(_shifted, on_check, first))
+        outcome = isolation.run(members, limits, partial(_shifted, on_check, first), stop)
         runtime.update({k: v for k, v in outcome.runtime.items() if v is not None})
         return outcome.results
 
-    for (_, _, swept), group in groupby(enumerate(jobs), key=_child):
-        numbered = list(group)
+    def of_group(numbered: list[tuple[int, Job]]) -> list[KernelResult]:
         first, members = numbered[0][0], [job for _, job in numbered]
-        if swept is None:
-            results += in_child(members, first)
-            continue
-        (job,) = members
+        if first not in plans:
+            return in_child(members, first)
 
-        def alone(job: Job, first: int = first) -> KernelResult | None:
+        def alone(job: Job) -> KernelResult | None:
             return next(iter(in_child([job], first)), None)
 
-        campaign = partial(campaigns.run, job, plans[first], partial(on_patterns, first))
-        done = checked.check(job, alone, campaign)
-        results += [done] if done else []
-    return Results(environment=provenance.environment(runtime), kernels=tuple(results))
+        campaign = partial(campaigns.run, members[0], plans[first], partial(on_patterns, first))
+        done = checked.check(members[0], alone, campaign)
+        return [done] if done else []
+
+    groups = [list(group) for _, group in groupby(enumerate(jobs), key=_child)]
+    parts = _mapped(of_group, groups, processes, stop)
+    results = tuple(result for part in parts for result in part)
+    return Results(environment=provenance.environment(runtime), kernels=results)
+
+
+def _mapped(
+    run: Callable[[T], list[KernelResult]], groups: list[T], processes: int, stop: threading.Event
+) -> list[list[KernelResult]]:
+    """Return what ``run`` gives for each group, ``processes`` at a time; an error stops all."""
+    if processes == 1:
+        return [run(group) for group in groups]
+    with ThreadPoolExecutor(processes) as pool:
+        futures = [pool.submit(run, group) for group in groups]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+            return [future.result() for future in futures]
+        except BaseException:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def _child(numbered: tuple[int, Job]) -> tuple[str, str, int | None]:

@@ -89,7 +89,7 @@ def test_point_of_the_forward_operator() -> None:
         expected = -mpmath.mpf("8.625") * (1 - mpmath.erf(mpmath.mpf("8.625") / mpmath.sqrt(2))) / 2
         assert abs(mpmath.mpf(point.exact) - expected) <= abs(expected) * mpmath.mpf("1e-16")
     assert (point.actual, point.actual_bits, point.error_ulp) == ("-0.0", "0x8000", 1.5)
-    assert describe.inputs(point) == "x = -8.625 (0xC10A)"
+    assert point.shown == "x = -8.625 (0xC10A)"
 
 
 def test_point_of_the_backward_operator_when_patterns_are_signed() -> None:
@@ -101,7 +101,7 @@ def test_point_of_the_backward_operator_when_patterns_are_signed() -> None:
     # -2·(Φ(1) + φ(1))
     assert float(point.exact) == pytest.approx(-2 * (0.8413447460685429 + 0.24197072451914337))
     assert (point.actual, point.actual_bits) == ("-0.0", "0x8000000000000000")
-    assert describe.inputs(point) == "dy = -2.0 (0xC000000000000000), x = 1.0 (0x3FF0000000000000)"
+    assert point.shown == "dy = -2.0 (0xC000000000000000), x = 1.0 (0x3FF0000000000000)"
 
 
 @pytest.mark.parametrize("fmt", [FP64, FP32, FP16, E4M3], ids=lambda f: f.name)

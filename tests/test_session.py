@@ -1,6 +1,9 @@
 """Sessions: many jobs, one list of results."""
 
+import pytest
+
 from gelu_verify import session
+from gelu_verify.errors import GeluVerifyError
 from gelu_verify.job import plan
 from gelu_verify.kernels.isolation import Limits
 from gelu_verify.records import Results, Status
@@ -41,3 +44,22 @@ def test_every_job_is_told_of_when_run_in_this_process():
 
 def test_nothing_is_checked_when_there_are_no_jobs():
     assert session.run([], Limits(1.0), lambda *_: None).exit_status == 3
+
+
+def accuracy_jobs(*targets):
+    """Jobs of the accuracy check alone, a kernel each."""
+    found = [plan(name, operator="gelu", format_names=("bf16",))[0] for name in targets]
+    return [one.model_copy(update={"checks": ("accuracy",)}) for one in found]
+
+
+def test_results_are_in_order_when_kernels_run_at_a_time():
+    names = ("tests.faulty_kernels:correct", "tests.faulty_kernels:guarded")
+    done = session.run(accuracy_jobs(*names), Limits(120.0), lambda *_: None, processes=2)
+    assert tuple(k.target for k in done.kernels) == names
+    assert done.environment.instruction_set
+
+
+def test_error_of_one_kernel_ends_the_others():
+    jobs = accuracy_jobs("tests.faulty_kernels:nothing", "tests.hunt.kernels:hangs")
+    with pytest.raises(GeluVerifyError, match="nothing of that name"):
+        session.run(jobs, Limits(500.0), lambda *_: None, processes=2)

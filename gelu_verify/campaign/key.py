@@ -46,17 +46,17 @@ def _kernel_hash(spec: KernelSpec) -> str:
     if Path(source).is_file():  # Python, or a library
         files = [Path(source)]
     else:
-        origin = _origin(source) or Path(source)
-        compiled = sorted((origin.parent / "csrc").glob("*"))
-        whole = compiled or origin.name == "__init__.py"
-        files = [*sorted(origin.parent.glob("*.py")), *compiled] if whole else [origin]
+        found = origin(source) or Path(source)
+        compiled = sorted((found.parent / "csrc").glob("*"))
+        whole = compiled or found.name == "__init__.py"
+        files = [*sorted(found.parent.glob("*.py")), *compiled] if whole else [found]
     state = hashlib.sha256()
     for file in files:
         state.update(file.read_bytes() if file.is_file() else b"")
     return state.hexdigest()[:16]
 
 
-def _origin(module: str) -> Path | None:
+def origin(module: str) -> Path | None:
     """Return the file of a module, without importing its packages: that is for a child process."""
     path: Sequence[str] | None = None
     names = module.split(".")

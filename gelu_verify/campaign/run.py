@@ -49,7 +49,8 @@ class CampaignInterrupted(GeluVerifyError):
 class Plan:
     """How a campaign runs.
 
-    ledger: the file; None for one in the user's cache folder, named by the campaign's key.
+    ledger: the file; None for one in ``folder``, named by the campaign's key.
+    folder: of ledgers; None for the user's cache.
     scheduler: address of a Dask scheduler; None for processes of this machine.
     workers: processes of this machine; None for one a core, or one for a GPU.
     seconds: a campaign of which no shard gives an answer for so long is taken to hang.
@@ -59,6 +60,7 @@ class Plan:
     """
 
     ledger: Path | None = None
+    folder: Path | None = None
     scheduler: str | None = None
     workers: int | None = None
     seconds: float = 600.0
@@ -87,7 +89,7 @@ def run(job: Job, plan: Plan, on_shard: OnShard) -> str:
     from gelu_verify.exhaustive.census import Census
 
     found = campaign_key(job, plan)
-    ledger = Ledger(plan.ledger or _default_path(found), found)
+    ledger = Ledger(plan.ledger or _default_path(found, plan.folder), found)
     shards = plan.shards(job.device)
     try:
         _finish(job, plan, ledger, shards, on_shard)
@@ -113,7 +115,7 @@ def run(job: Job, plan: Plan, on_shard: OnShard) -> str:
 def require_ledger(job: Job, plan: Plan) -> None:
     """Raise LedgerRefused now, not after the quick check, if ``run`` would refuse its ledger."""
     found = campaign_key(job, plan)
-    path = plan.ledger or _default_path(found)
+    path = plan.ledger or _default_path(found, plan.folder)
     if path.exists() or (plan.ledger and not path.parent.is_dir()):
         Ledger(path, found).close()
 
@@ -146,9 +148,9 @@ def campaign_key(job: Job, plan: Plan) -> dict[str, str]:
     )
 
 
-def _default_path(found: dict[str, str]) -> Path:
+def _default_path(found: dict[str, str], folder: Path | None) -> Path:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "gelu_verify" / f"{key_digest(found)}.sqlite"
+    return (folder or cache / "gelu_verify") / f"{key_digest(found)}.sqlite"
 
 
 def _executor(job: Job, plan: Plan) -> AbstractContextManager[Executor]:

@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 from gelu_verify.checks import (
     accuracy,
+    comparable,
     conduct,
+    examples,
     formula,
     invariants,
     routes,
@@ -14,8 +16,9 @@ from gelu_verify.checks import (
     special_values,
 )
 from gelu_verify.checks.case import Case, Outcome
+from gelu_verify.job import Job
 
-__all__ = ["CHECKS", "REPLAYED", "Case", "Outcome"]
+__all__ = ["CHECKS", "FOR_GATES", "REPLAYED", "Case", "Outcome", "of"]
 
 Check = Callable[[Case], Outcome]
 
@@ -31,5 +34,16 @@ CHECKS: dict[str, Check] = {
     "routes": routes.run,
 }
 
+#: What a gate asks for beside them.
+FOR_GATES: dict[str, Check] = {"examples": examples.run, "comparable": comparable.run}
+
 #: Those that say something about single inputs.
 REPLAYED = ("accuracy", "special_values", "invariants", "routes")
+
+
+def of(job: Job) -> dict[str, Check]:
+    """Return the checks of an elementwise job, in order."""
+    if job.checks or job.replay:
+        return {name: CHECKS[name] for name in job.checks or REPLAYED}
+    asked = {"examples": job.examples > 0, "comparable": job.comparable}
+    return CHECKS | {name: run for name, run in FOR_GATES.items() if asked[name]}

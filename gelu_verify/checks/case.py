@@ -126,7 +126,7 @@ class Case:
         other: a second element without which the fault of ``sample`` does not show.
         """
         point = self.point(sample) if sample else None
-        shown = describe.inputs(point) if point else None
+        shown = point.shown if point else None
         failed = status is FindingStatus.FAILED
         points = [self.point(other)] if other else []
         points += [point] if point else []

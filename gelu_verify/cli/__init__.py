@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from gelu_verify.cli import check, hunt, listing
+from gelu_verify.cli import baseline, check, gate, gate_alarms, hunt, listing
 from gelu_verify.errors import GeluVerifyError
 
 #: What typer raises for a wrong option; it keeps its own copy of click, under another name.
@@ -17,13 +17,17 @@ _WrongUsage: Any = typer.BadParameter.__mro__[1]
 app = typer.Typer(
     name="gelu-verify",
     help="Check GELU kernels against certified reference values.",
-    epilog="Exit status: 0 all contracts held; 1 one was broken, or a kernel crashed or timed out; "
-    "2 wrong usage; 3 nothing could be checked.",
+    epilog="Exit status: 0 all held; 1 a contract was broken, a baseline regressed, or a kernel "
+    "crashed or timed out; "
+    "2 wrong usage or configuration; 3 nothing could be checked.",
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("check")(check.command)
+app.command("gate")(gate.command)
+app.add_typer(baseline.app)
+app.command("gate-alarms")(gate_alarms.command)
 app.command("hunt")(hunt.command)
 app.command("list")(listing.command)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
-from gelu_verify import operators
+from gelu_verify.config.options import OPTIONS
 
 KERNEL_HELP = (
     "A registered name (gelu-verify list), module:function, path/to/file.py:function, "
@@ -14,19 +15,15 @@ KERNEL_HELP = (
     "or torch.ops.namespace.name."
 )
 
-Operator = Annotated[
-    str | None, typer.Option(help=f"What it computes: {', '.join(operators.names())}.")
-]
-Formula = Annotated[
-    str | None, typer.Option(help="Which GELU it claims: erf, tanh or sigmoid. [default: erf]")
-]
-Contract = Annotated[
-    str | None,
-    typer.Option(
-        help="What it promises, strictest first: correctly_rounded, faithful, tail_accurate, "
-        "saturating, cancelling, approximation. [default: what it declares, else cancelling]"
-    ),
-]
+
+def setting(name: str) -> Any:
+    """Return the option that ``gelu_verify.config`` words."""
+    return typer.Option(help=escape(OPTIONS[name].text), metavar=name.upper())
+
+
+Operator = Annotated[str | None, setting("operator")]
+Formula = Annotated[str | None, setting("formula")]
+Contract = Annotated[str | None, setting("contract")]
 Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")]
 
 

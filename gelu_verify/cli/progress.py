@@ -32,7 +32,8 @@ class Bar:
         """Tell that a check of a job starts."""
         self.campaign = None
         self.seen[index] = self.seen.get(index, -1) + 1
-        done = index * _STEPS_A_JOB + min(self.seen[index], _STEPS_A_JOB)
+        # Several kernels may be at work: those that came before count as whole.
+        done = (len(self.seen) - 1) * _STEPS_A_JOB + min(self.seen[index], _STEPS_A_JOB)
         text = f"{self._name(index)}: {check.replace('_', ' ')}"
         total = len(self.jobs) * _STEPS_A_JOB
         self._update(description=text, completed=done, total=total, detail="")

@@ -11,7 +11,7 @@ from gelu_verify.errors import UsageError
 from gelu_verify.hunt.records import HuntReport
 from gelu_verify.operators import get as get_operator
 from gelu_verify.record_file import RecordFile
-from gelu_verify.records import Record
+from gelu_verify.records import Record, Results
 
 #: Where it is looked for, from the current folder.
 DEFAULT_PATH = Path("reports/hard_cases.jsonl")
@@ -94,6 +94,30 @@ def of(report: HuntReport) -> list[HardCase]:
         )
         for found in hunt.found
         if not abs(found.point.error_ulp) <= _WORTH_KEEPING_ULP
+    ]
+
+
+def of_examples(results: Results) -> list[HardCase]:
+    """Return the examples of Hypothesis that failed, so that later checks run them first."""
+    environment = results.environment
+    return [
+        HardCase(
+            operator=result.operator,
+            formula=result.formula,
+            format=result.format,
+            bits=tuple(point.bits.values()),
+            inputs=tuple(point.inputs.values()),
+            exact=point.exact,
+            kernel=result.label,
+            device=environment.device or result.device,
+            got=point.actual,
+            error_ulp=point.error_ulp,
+            date=environment.date,
+            versions={"gelu_verify": environment.gelu_verify, **environment.libraries},
+        )
+        for result in results.kernels
+        if result.examples
+        for point in result.examples.failed
     ]
 
 

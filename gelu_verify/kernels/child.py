@@ -15,9 +15,16 @@ from typing import IO, Any
 Events = queue.Queue[dict[str, Any] | None]
 
 
-def spawn(module: str, request: Any, device: str, stderr: IO[str]) -> subprocess.Popen[str]:
-    """Start ``module.main`` in a child with ``request`` as JSON on its stdin."""
+def spawn(
+    module: str, request: Any, device: str, stderr: IO[str], threads: int | None = None
+) -> subprocess.Popen[str]:
+    """Start ``module.main`` in a child with ``request`` as JSON on its stdin.
+
+    threads: cores that its libraries may use, unless the user says otherwise; None for all.
+    """
     environment = dict(os.environ)
+    if threads is not None:
+        environment.setdefault("OMP_NUM_THREADS", str(threads))
     if device == "cpu":
         # Triton kernels run on a CPU only in its interpreter, which must be chosen at import.
         environment["TRITON_INTERPRET"] = "1"

@@ -34,11 +34,13 @@ _WORKER = "gelu_verify.kernels.worker"
 @dataclass(frozen=True)
 class Limits:
     """seconds: time the kernel may take in a single check, its import included; the harness's own
-    work does not count. memory: bytes the child may hold resident.
+    work does not count. memory: bytes the child may hold resident. threads: cores its libraries
+    may use; None for all.
     """
 
     seconds: float = 60.0
     memory: int = 16 * _GIB
+    threads: int | None = None
 
     @classmethod
     def default(cls, seconds: float = 60.0) -> Limits:
@@ -64,17 +66,26 @@ class Outcome:
     runtime: dict[str, Any] = field(default_factory=dict)
 
 
-def run(jobs: list[Job], limits: Limits, on_check: OnCheck) -> Outcome:
+class Interrupted(GeluVerifyError):
+    """The run was stopped while a child was at work."""
+
+    exit_status = 130
+
+
+def run(
+    jobs: list[Job], limits: Limits, on_check: OnCheck, stop: threading.Event | None = None
+) -> Outcome:
     """Run jobs in order; those that do not apply to the kernel have no result.
 
     A job that kills its child costs only itself: the next ones run in a new child.
+    stop: ends the child and raises :class:`Interrupted` when another thread sets it.
     """
     outcome = Outcome()
     start = 0
     while start < len(jobs):
         with tempfile.TemporaryFile("w+", errors="replace") as stderr:
             listener = _Listener(jobs[start:], start, limits, on_check, stderr)
-            start += listener.listen(outcome)
+            start += listener.listen(outcome, stop or threading.Event())
     return outcome
 
 
@@ -89,7 +100,7 @@ class _Listener:
         self.finished = 0
         self.partial, self.check = blank(jobs[0]), "start-up"
         request = [job.model_dump(mode="json") for job in jobs]
-        self.child = process.spawn(_WORKER, request, jobs[0].device, stderr)
+        self.child = process.spawn(_WORKER, request, jobs[0].device, stderr, limits.threads)
         self.events: process.Events = queue.Queue()
         self.reader = threading.Thread(
             target=process.read, args=(self.child, self.events), daemon=True
@@ -97,11 +108,13 @@ class _Listener:
         self.reader.start()
         self.spent = 0.0
 
-    def listen(self, outcome: Outcome) -> int:
+    def listen(self, outcome: Outcome, stop: threading.Event) -> int:
         """Add the child's results to ``outcome`` and return how many jobs it dealt with."""
         heard = time.monotonic()
         try:
             while self.finished < len(self.jobs):
+                if stop.is_set():
+                    raise Interrupted("interrupted")
                 try:
                     event = self.events.get(timeout=_POLL_SECONDS)
                 except queue.Empty:

@@ -69,6 +69,8 @@ def main() -> None:
     events = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     threading.Thread(target=_tell_time, args=(events,), daemon=True).start()
+    # Nothing that Hypothesis notes is for the user's folder: no folder can be made below a file.
+    os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = os.devnull
     serve(jobs, events)
 
 

@@ -4,6 +4,7 @@ The JSON schema of ``results.json`` is generated from these classes (``make sche
 """
 
 from gelu_verify.records.base import Finding, FindingStatus, Record, Status
+from gelu_verify.records.comparable import Comparable
 from gelu_verify.records.elementwise import (
     PAIRS,
     Accuracy,
@@ -11,6 +12,7 @@ from gelu_verify.records.elementwise import (
     BinadeMaximum,
     Certification,
     ClassCount,
+    Examples,
     FormulaFound,
     FoundName,
     Point,
@@ -49,7 +51,9 @@ __all__ = [
     "CaseAccuracy",
     "Certification",
     "ClassCount",
+    "Comparable",
     "Environment",
+    "Examples",
     "Finding",
     "FindingStatus",
     "Fingerprint",

@@ -23,6 +23,13 @@ class Point(Record):
     actual_bits: str = Field(description="bit pattern of the kernel's result, hexadecimal")
     error_ulp: float = Field(description="signed error in ULP of the format")
 
+    @property
+    def shown(self) -> str:
+        """The inputs, decimal and bit pattern: ``x = -8.625 (0xC10A)``."""
+        return ", ".join(
+            f"{name} = {decimal} ({self.bits[name]})" for name, decimal in self.inputs.items()
+        )
+
 
 class RegionAccuracy(Record):
     """ULP figures of one region of x; only elements with exact and actual finite are in it."""
@@ -169,6 +176,14 @@ class SpecialValue(Record):
     expected: str
     actual: tuple[str, ...] = Field(description="distinct results seen")
     status: FindingStatus
+
+
+class Examples(Record):
+    """Inputs that Hypothesis drew, in lists, beside the sweep."""
+
+    count: int = Field(description="lists that were asked for")
+    seed: int
+    failed: tuple[Point, ...] = Field(description="elements of the smallest list that failed")
 
 
 class Tightest(Record):

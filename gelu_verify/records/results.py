@@ -6,8 +6,10 @@ from pydantic import Field, model_validator
 
 from gelu_verify.errors import ContractBroken
 from gelu_verify.records.base import Finding, FindingStatus, Record, Status
+from gelu_verify.records.comparable import Comparable
 from gelu_verify.records.elementwise import (
     Accuracy,
+    Examples,
     FormulaFound,
     Saturation,
     SpecialValue,
@@ -28,6 +30,7 @@ class KernelResult(Record):
     formula: str
     format: str
     device: str
+    replayed: int = Field(0, description="inputs that were run instead of the sweep; 0: the sweep")
     simulated: bool = Field(False, description="ran in Triton's CPU interpreter")
     status: Status
     contract: str
@@ -41,6 +44,8 @@ class KernelResult(Record):
     formula_found: FormulaFound | None = None
     saturation: Saturation | None = None
     special_values: tuple[SpecialValue, ...] = ()
+    examples: Examples | None = Field(None, description="inputs drawn beside the sweep")
+    comparable: Comparable | None = Field(None, description="kept where a gate asks for it")
     findings: tuple[Finding, ...] = ()
     tightest: Tightest | None = None
     seconds: float = Field(0.0, description="wall time of all checks")

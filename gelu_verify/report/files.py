@@ -6,13 +6,18 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import ValidationError
 
 from gelu_verify.errors import UsageError
 from gelu_verify.records import Results
 from gelu_verify.report import markdown
+from gelu_verify.untrusted import read_text
 
+R = TypeVar("R", bound=Results)
+#: Larger than the results of every registered kernel, campaigns included.
+_LARGEST = 64 << 20
 #: The path that stands for standard output.
 STDOUT = "-"
 
@@ -64,21 +69,24 @@ def replace(path: Path, text: str) -> None:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:32]}.")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
+            file.flush()
+            # A full disk may tell only now, while the old file is still there.
+            os.fsync(file.fileno())
         Path(name).chmod(0o644)
         os.replace(name, path)
     except OSError as error:
-        if name is not None:
-            Path(name).unlink(missing_ok=True)
         raise UsageError(f"output: got {path}, {error.strerror}. Choose another place.") from None
+    finally:
+        if name is not None:
+            Path(name).unlink(missing_ok=True)  # nothing where it has become the file
 
 
-def read(path: Path) -> Results:
-    """Read a ``results.json``; anything else is a usage error."""
+def read(path: Path, kind: type[R] = Results) -> R:  # type: ignore[assignment]
+    """Read a JSON file of results, of a check or of a gate; anything else is a usage error."""
+    text = read_text(path, "results", _LARGEST)
     try:
-        return Results.model_validate_json(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"results: got {path}, {error.strerror}.") from None
-    except (ValidationError, UnicodeDecodeError) as error:
+        return kind.model_validate_json(text)
+    except ValidationError as error:
         detail = str(error).splitlines()[0]
         raise UsageError(
             f"results: got {path}, which is not a results file of this version ({detail})."

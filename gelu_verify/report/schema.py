@@ -1,19 +1,28 @@
-"""Write the JSON schema of ``results.json``: ``python -m gelu_verify.report.schema``."""
+"""Write the JSON schemas of what is saved: ``python -m gelu_verify.report.schema``."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from gelu_verify.records import Results
+from gelu_verify.baseline import Baseline
+from gelu_verify.gate.record import GateResults
+from gelu_verify.records import Record, Results
 
-PATH = Path(__file__).with_name("results.schema.json")
+_FOLDER = Path(__file__).parent
+#: The content of a check's JSON file, of a gate's, and of a baseline (beside its digest).
+SCHEMAS: dict[Path, type[Record]] = {
+    _FOLDER / "results.schema.json": Results,
+    _FOLDER / "gate.schema.json": GateResults,
+    _FOLDER / "baseline.schema.json": Baseline,
+}
 
 
-def text() -> str:
-    """Return the schema, keys sorted, as it is committed."""
-    return json.dumps(Results.model_json_schema(), indent=2, sort_keys=True) + "\n"
+def text(model: type[Record]) -> str:
+    """Return the schema of a record, keys sorted, as it is committed."""
+    return json.dumps(model.model_json_schema(), indent=2, sort_keys=True) + "\n"
 
 
 if __name__ == "__main__":
-    PATH.write_text(text(), encoding="utf-8")
+    for path, model in SCHEMAS.items():
+        path.write_text(text(model), encoding="utf-8")

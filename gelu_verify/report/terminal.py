@@ -166,8 +166,7 @@ def _swept(point: Point) -> str:
 
 
 def _shown(point: Point) -> str:
-    inputs = ", ".join(f"{name} = {v} ({point.bits[name]})" for name, v in point.inputs.items())
-    return f"{inputs}: got {point.actual}, exact {point.exact}"
+    return f"{point.shown}: got {point.actual}, exact {point.exact}"
 
 
 def _regions(result: KernelResult) -> Table:

@@ -14,14 +14,14 @@ def test_source_of_a_kernel_is_found_without_importing_its_package(tmp_path, mon
     (hostile / "__init__.py").write_text("raise SystemExit(7)")
     (hostile / "inner" / "k.py").write_text("k = 1")
     monkeypatch.syspath_prepend(tmp_path)
-    assert key._origin("hostile") == hostile / "__init__.py"
-    assert key._origin("hostile.k") is None
+    assert key.origin("hostile") == hostile / "__init__.py"
+    assert key.origin("hostile.k") is None
     (hostile / "k.py").write_text("k = 1")
     importlib.invalidate_caches()
-    assert key._origin("hostile.k") == hostile / "k.py"
-    assert key._origin("hostile.k.more") is None
-    assert key._origin("no_such_module_xyz.k") is None
-    assert key._origin("tests.campaign.campaigns") == Path(campaigns.__file__)
+    assert key.origin("hostile.k") == hostile / "k.py"
+    assert key.origin("hostile.k.more") is None
+    assert key.origin("no_such_module_xyz.k") is None
+    assert key.origin("tests.campaign.campaigns") == Path(campaigns.__file__)
 
 
 def test_source_is_found_when_packages_have_no_init_file(tmp_path, monkeypatch):
@@ -29,7 +29,7 @@ def test_source_is_found_when_packages_have_no_init_file(tmp_path, monkeypatch):
     folder.mkdir(parents=True)
     (folder / "k.py").write_text("k = 1")
     monkeypatch.syspath_prepend(tmp_path)
-    assert key._origin("outer_xyz.inner.k") == folder / "k.py"
+    assert key.origin("outer_xyz.inner.k") == folder / "k.py"
 
 
 def test_kernel_in_another_language_is_known_by_its_sources(tmp_path, monkeypatch):

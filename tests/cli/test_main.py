@@ -18,7 +18,7 @@ def test_version_is_printed_when_asked(capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "parts"),
     [
-        (["--help"], ["check", "list", "Exit status: 0 all contracts held"]),
+        (["--help"], ["check", "list", "gate", "baseline", "Exit status: 0 all held"]),
         (["-h"], ["check", "list"]),
         (["check", "--help"], ["--operator", "--formula", "--format", "--contract", "--device",
                                "--sweep", "--timeout", "--in-process", "--json", "--input"]),

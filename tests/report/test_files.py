@@ -1,9 +1,13 @@
 """Result files: whole or not at all."""
 
+import errno
 import os
 import stat
+import tempfile
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gelu_verify.errors import UsageError
 from gelu_verify.records import Results
@@ -78,5 +82,30 @@ def test_usage_error_is_raised_when_a_file_cannot_be_read(tmp_path):
     with pytest.raises(UsageError, match="No such file"):
         files.read(tmp_path / "none.json")
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(UsageError, match="not a results file"):
+    with pytest.raises(UsageError, match="expected text in UTF-8"):
         files.read(tmp_path / "bytes")
+
+
+@given(st.binary(max_size=200) | st.just(b"[" * 100_000) | st.just(b'{"kernels":' * 9_999))
+def test_read_refuses_any_other_bytes_in_one_line(content):
+    with tempfile.TemporaryDirectory() as folder:
+        path = files.Path(folder, "r.json")
+        path.write_bytes(content)
+        with pytest.raises(UsageError) as raised:
+            files.read(path)
+        assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS])
+def test_old_file_stays_whole_when_the_disk_is_full(tmp_path, monkeypatch, number):
+    path = tmp_path / "r.json"
+    files.write(SAVED, path, None)
+
+    def fail(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(UsageError, match=os.strerror(number)):
+        files.write(results(), path, None)
+    assert files.read(path) == SAVED
+    assert os.listdir(tmp_path) == ["r.json"]

@@ -22,7 +22,7 @@ def test_failures_and_known_issues_are_listed_when_there_are_some():
     assert "## Known issues" in text
     assert f"routes: 0-d ({LINK})" in text
     assert "\\* ran in Triton's CPU interpreter (simulated)." in text
-    assert "2026-01-01T00:00:00+00:00, H200, Python 3.11, torch 2.11." in text
+    assert "2026-01-01T00:00:00+00:00, H200 (AVX2), Python 3.11, torch 2.11." in text
 
 
 def test_every_row_has_every_cell_when_names_hold_marks():

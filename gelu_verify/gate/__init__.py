@@ -1,0 +1,1 @@
+"""The CI gate: run what is configured, hold it to its contracts and to its baselines."""

@@ -1,0 +1,58 @@
+"""One run of the gate: jobs, results, verdicts."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from gelu_verify import session
+from gelu_verify.baseline import Folder, Key
+from gelu_verify.campaign.checked import is_swept
+from gelu_verify.campaign.run import Plan
+from gelu_verify.config.settings import Settings
+from gelu_verify.gate import decide
+from gelu_verify.gate.decide import Again
+from gelu_verify.gate.record import GateResults
+from gelu_verify.job import Job
+from gelu_verify.kernels.isolation import Limits, OnCheck
+from gelu_verify.records import Results
+
+
+def run(
+    jobs: list[Job], settings: Settings, configured: set[Key], again: Again, on_check: OnCheck
+) -> GateResults:
+    """Run the gate. Baselines are read first: one that cannot be read ends it before anything runs.
+
+    configured: what baselines may be of; others have disappeared.
+    Raises :class:`gelu_verify.errors.UsageError` for that, and for kernels that are none.
+    """
+    started = time.monotonic()
+    folder = Folder.read(Path(settings.baselines))
+    results = measure(jobs, settings, on_check)
+    swept = tuple(r for r in results.kernels if not r.replayed)
+    return GateResults(
+        environment=results.environment,
+        kernels=swept,
+        profile=settings.profile,
+        seed=settings.seed,
+        seconds=time.monotonic() - started,
+        replayed=tuple(r for r in results.kernels if r.replayed),
+        compared=decide.compare(jobs, swept, results.environment, folder, configured, again),
+    )
+
+
+def measure(jobs: list[Job], settings: Settings, on_check: OnCheck) -> Results:
+    """Run jobs in child processes, several kernels at a time."""
+    cores = os.cpu_count() or 1
+    # A campaign over all inputs of fp32 takes every core itself.
+    processes = 1 if any(is_swept(job) for job in jobs) else settings.workers or cores
+    whole = Limits.default(settings.timeout)
+    threads = max(1, cores // processes) if processes > 1 else None
+    limits = replace(whole, memory=whole.memory // processes, threads=threads)
+    # A kernel may import what a ledger's key does not cover: a gate measures everything anew.
+    with tempfile.TemporaryDirectory() as folder:
+        how = Plan(folder=Path(folder), seconds=max(settings.timeout, Plan.seconds))
+        return session.run(jobs, limits, on_check, how, processes=processes)
