@@ -80,7 +80,7 @@ class _Attention(torch.autograd.Function):
         if out.numel():
             launch.run(
                 attention_kernels.attention_kernel,
-                (triton.cdiv(q.shape[-2], tile["BLOCK_M"]), q.shape[:-2].numel()),
+                (triton.cdiv(q.shape[-2], tile["BLOCK_M"]) * q.shape[:-2].numel(),),
                 *(launch.stored(part) for part in (*views, out)),
                 *(level, *_sizes(*views)),
                 *(step for part in views for step in part.stride()),
@@ -105,7 +105,7 @@ class _Attention(torch.autograd.Function):
         inputs = [launch.stored(part) for part in views]
         launch.run(
             attention_kernels.attention_query_gradient_kernel,
-            (triton.cdiv(q.shape[-2], tile["BLOCK_M"]), heads),
+            (triton.cdiv(q.shape[-2], tile["BLOCK_M"]) * heads,),
             *(*inputs, launch.stored(out), level, along, launch.stored(dq)),
             *(*sizes, *strides),
             **tile,
@@ -113,7 +113,7 @@ class _Attention(torch.autograd.Function):
         if k.shape[-2]:
             launch.run(
                 attention_kernels.attention_key_gradient_kernel,
-                (triton.cdiv(k.shape[-2], tile["BLOCK_N"]), heads),
+                (triton.cdiv(k.shape[-2], tile["BLOCK_N"]) * heads,),
                 *(*inputs, level, along, launch.stored(dk), launch.stored(dv)),
                 *(*sizes, *strides),
                 **tile,

@@ -27,6 +27,14 @@ def _places(head, rows, L, D, BLOCK_D: tl.constexpr):
 
 
 @triton.jit
+def _part(rows, BLOCK: tl.constexpr):
+    """Give the head and the rows of this program; one axis, as the others end at 65,535."""
+    program = tl.program_id(0).to(tl.int64)
+    parts = tl.cdiv(rows, BLOCK)
+    return program // parts, program % parts * BLOCK + tl.arange(0, BLOCK)
+
+
+@triton.jit
 def _product(a, b):
     """a·bᵀ of loaded factors, summed in fp32, no TF32."""
     return tl.dot(storage.factor(a), tl.trans(storage.factor(b)), input_precision="ieee")
@@ -40,8 +48,7 @@ def attention_kernel(
     BLOCK_D: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
     """Store softmax(q·kᵀ·scale)·v (heads, L, E), and log Σ exp of the scores (heads, L)."""
-    head = tl.program_id(1).to(tl.int64)
-    m = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
+    head, m = _part(L, BLOCK_M)
     q = _matrix(q_ptr, head, HEADS, stride_qb, stride_qh, m, stride_ql, stride_qd, L, D, BLOCK_D)
     largest = tl.full((BLOCK_M,), float("-inf"), tl.float32)
     weight = tl.zeros((BLOCK_M,), tl.float32)
@@ -81,8 +88,7 @@ def attention_query_gradient_kernel(
     BLOCK_D: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
     """Store Σ dy∘out (heads, L) and dq = (p∘(dy·vᵀ - Σ dy∘out))·k·scale (heads, L, D)."""
-    head = tl.program_id(1).to(tl.int64)
-    m = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
+    head, m = _part(L, BLOCK_M)
     q = _matrix(q_ptr, head, HEADS, stride_qb, stride_qh, m, stride_ql, stride_qd, L, D, BLOCK_D)
     dy = _matrix(dy_ptr, head, HEADS, stride_yb, stride_yh, m, stride_yl, stride_yd, L, E, BLOCK_E)
     places, inside = _places(head, m, L, E, BLOCK_E)
@@ -117,8 +123,7 @@ def attention_key_gradient_kernel(
     BLOCK_D: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
     """Store dk = dsᵀ·q·scale (heads, S, D) and dv = pᵀ·dy (heads, S, E)."""
-    head = tl.program_id(1).to(tl.int64)
-    n = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
+    head, n = _part(S, BLOCK_N)
     k = _matrix(k_ptr, head, HEADS, stride_kb, stride_kh, n, stride_kl, stride_kd, S, D, BLOCK_D)
     v = _matrix(v_ptr, head, HEADS, stride_vb, stride_vh, n, stride_vl, stride_vd, S, E, BLOCK_E)
     of_keys = tl.zeros((BLOCK_N, BLOCK_D), tl.float32)

@@ -42,7 +42,8 @@ def bias_gelu_backward(
     """
     g = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     grid, tile = _tiles(x.shape[0], x.shape[1], _TILE_WITH_SUMS)
-    sums = torch.empty((grid[0], x.shape[1]), dtype=torch.float32, device=x.device)
+    blocks = triton.cdiv(x.shape[0], tile["BLOCK_M"])
+    sums = torch.empty((blocks, x.shape[1]), dtype=torch.float32, device=x.device)
     if g.numel():
         launch.run(
             rowwise_kernels.bias_gelu_backward_kernel,
@@ -58,11 +59,11 @@ def bias_gelu_backward(
     return g, sums.sum(0)
 
 
-def _tiles(m: int, n: int, tile: dict[str, int] = _TILE) -> tuple[tuple[int, int], dict[str, int]]:
+def _tiles(m: int, n: int, tile: dict[str, int] = _TILE) -> tuple[tuple[int], dict[str, int]]:
     """Give the grid and the tile for (M, N)."""
     if launch.INTERPRETED:
         tile = {"BLOCK_M": launch.block(m, 512, 1), "BLOCK_N": launch.block(n, 512, 1)}
-    return (triton.cdiv(m, tile["BLOCK_M"]), triton.cdiv(n, tile["BLOCK_N"])), tile
+    return (triton.cdiv(m, tile["BLOCK_M"]) * triton.cdiv(n, tile["BLOCK_N"]),), tile
 
 
 class _BiasGelu(torch.autograd.Function):

@@ -10,8 +10,11 @@ from . import activation
 
 @triton.jit
 def _places(M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
-    m = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
-    n = tl.program_id(1).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
+    """Give the rows and columns of this program; one axis, as the others end at 65,535."""
+    part = tl.program_id(0).to(tl.int64)
+    down = tl.cdiv(M, BLOCK_M)
+    m = part % down * BLOCK_M + tl.arange(0, BLOCK_M)
+    n = part // down * BLOCK_N + tl.arange(0, BLOCK_N)
     return m, n, (m < M)[:, None] & (n < N)[None, :]
 
 
@@ -82,7 +85,8 @@ def bias_gelu_backward_kernel(
     out = storage.narrow(g, out_ptr.dtype.element_ty)
     tl.store(out_ptr + m[:, None] * N + n[None, :], out, mask=inside)
     sums = tl.sum(tl.where(inside, g, 0.0), axis=0)
-    tl.store(sums_ptr + tl.program_id(0).to(tl.int64) * N + n, sums, mask=n < N)
+    block = tl.program_id(0).to(tl.int64) % tl.cdiv(M, BLOCK_M)
+    tl.store(sums_ptr + block * N + n, sums, mask=n < N)
 
 
 @triton.jit

@@ -22,7 +22,7 @@ from gelu_verify.bounds import Arithmetic
 from gelu_verify.contracts import get as contract
 from gelu_verify.operators import fused
 from reference_kernels import triton_fused as tf
-from reference_kernels.triton_fused import launch, matmul, tma, tma_kernels
+from reference_kernels.triton_fused import compiled, launch, matmul, tma, tma_kernels
 from tests.reference_kernels.subprocesses import compiling
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -203,6 +203,30 @@ def test_attention_is_right_where_scores_exceed_the_range_of_exp():
     actual = tf.attention(100 * q[:, :1], 100 * k, v)
     expected = attention64(100 * q[:, :1].double(), 100 * k.double(), v.double())
     assert torch.allclose(actual.double(), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes"),
+    [
+        ("attention", ((70_000, 2, 4), (70_000, 3, 4), (70_000, 3, 4))),
+        ("bias_gelu", ((1, 40_000_000), (40_000_000,))),
+        ("geglu", ((40_000_000,), (40_000_000,))),
+    ],
+)
+def test_no_size_exceeds_the_axes_of_a_grid(name, shapes, monkeypatch):
+    # A GPU takes 2^31 - 1 programs along the first axis, 65,535 along the others.
+    grids = []
+    monkeypatch.setattr(launch, "run", lambda _kernel, grid, *_, **__: grids.append(grid))
+    monkeypatch.setattr(launch, "INTERPRETED", False)
+    monkeypatch.setattr(compiled, "is_ahead", lambda: True)  # tensors without memory will do
+    kind = {"dtype": torch.bfloat16, "device": "meta", "requires_grad": True}
+    parts = [torch.empty(shape, **kind) for shape in shapes]
+    out = KERNELS[name][0](*parts)
+    torch.autograd.grad(out, parts, torch.empty_like(out))
+    assert len(grids) >= 2
+    for grid in grids:
+        assert grid[0] < 2**31
+        assert max((1, *grid[1:])) <= 65_535
 
 
 def test_wrong_arguments_are_refused():
