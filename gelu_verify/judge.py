@@ -293,6 +293,15 @@ def permitted(contract: Contract, elements: Elements) -> torch.Tensor:
     return slack
 
 
+def strength(contract: Contract, elements: Elements) -> torch.Tensor:
+    """Return ``|error|`` over what a contract permits, float64 (N,); infinite without a number."""
+    errors = elements.errors
+    limit = contract.max_error_ulp * errors.ulp_size
+    slack = torch.maximum(permitted(contract, elements), limit)
+    ratio = errors.absolute / torch.where(_only_zero(elements), limit, slack)
+    return torch.where(errors.finite, ratio, torch.inf)
+
+
 @dataclass
 class Usage:
     """Elements of one region that hold only by one allowance, and the worst of them."""

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from gelu_verify.cli import check, hunt, listing
+from gelu_verify.cli import check, hunt, listing, selftest
 from gelu_verify.errors import GeluVerifyError
 
 #: What typer raises for a wrong option; it keeps its own copy of click, under another name.
@@ -26,6 +26,7 @@ app = typer.Typer(
 app.command("check")(check.command)
 app.command("hunt")(hunt.command)
 app.command("list")(listing.command)
+app.command("selftest")(selftest.command)
 
 
 @app.callback(invoke_without_command=True)

@@ -34,6 +34,15 @@ from gelu_verify.records.fused import (
     Quantity,
 )
 from gelu_verify.records.results import SCHEMA_VERSION, Environment, KernelResult, Results
+from gelu_verify.records.selftest import (
+    CatalogueResult,
+    Caught,
+    DefectResult,
+    Fate,
+    SelftestResults,
+    SoundResult,
+    UsualVerdict,
+)
 
 __all__ = [
     "PAIRS",
@@ -47,9 +56,13 @@ __all__ = [
     "BinadeMaximum",
     "BoundAccuracy",
     "CaseAccuracy",
+    "CatalogueResult",
+    "Caught",
     "Certification",
     "ClassCount",
+    "DefectResult",
     "Environment",
+    "Fate",
     "Finding",
     "FindingStatus",
     "Fingerprint",
@@ -66,7 +79,10 @@ __all__ = [
     "Results",
     "Reversals",
     "Saturation",
+    "SelftestResults",
+    "SoundResult",
     "SpecialValue",
     "Status",
     "Tightest",
+    "UsualVerdict",
 ]
