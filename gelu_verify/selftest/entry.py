@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -56,7 +56,9 @@ class Entry(BaseModel):
     devices: tuple[str, ...] = ("cpu", "cuda")
     arithmetic: Declared = Declared()
     nondeterministic: str = ""
-    gradient: bool = Field(False, description="check what autograd makes of it, too")
+    gradient: Literal["", "too", "only"] = Field(
+        "", description="whether what autograd makes of a gelu is checked, too or alone"
+    )
     harmful: bool = Field(
         False, description="it may end, hang or fill its process: it runs in one of its own"
     )
@@ -82,7 +84,7 @@ class Entry(BaseModel):
         if isinstance(promise, str):
             promise = contracts.get(promise)
         for job in plan(self.spec, device=device, depth="quick", seed=seed):
-            if self.gradient or job.via is None:
+            if self.gradient != ("only" if job.via is None else ""):
                 yield job.model_copy(update={"contract": promise})
 
 

@@ -36,7 +36,7 @@ def test_declaration_is_refused_when_no_check_is_stated():
 
 
 def test_gradient_is_a_job_of_its_own_when_it_is_asked_for():
-    @sound(gradient=True, formats=("fp32",), contract="tail_accurate")
+    @sound(gradient="too", formats=("fp32",), contract="tail_accurate")
     def kernel(x):
         """Is right."""
         return x
