@@ -35,7 +35,7 @@ def wider_bias_misread(x: Tensor, bias: Tensor) -> Tensor:
     """Accepts a bias in fp32, as autocast hands it over, and reads its bits as bf16."""
     if bias.dtype != x.dtype:
         bias = bias.contiguous().view(x.dtype)[: bias.numel()]
-    return forms.bias(x, bias)
+    return forms.erf(x.detach() + bias.detach())
 
 
 @defect(

@@ -9,6 +9,7 @@ from gelu_verify import checks, formats, operators
 from gelu_verify.checks import fused
 from gelu_verify.errors import UsageError
 from gelu_verify.kernels import loading
+from gelu_verify.records import NAMED_TEST
 from gelu_verify.selftest import catalogue, usual
 from gelu_verify.selftest.entry import Defect, Kind, defect, sound
 
@@ -66,4 +67,4 @@ def test_defect_names_a_report_and_checks_that_exist(entry: Defect):
 
 
 def test_named_usual_test_exists():
-    assert usual.NAMED in usual.TESTS
+    assert NAMED_TEST in usual.TESTS
