@@ -119,7 +119,8 @@ class SelftestResults(Record):
 
         It says that the test passes (``unseen_because``) where it does in some format.
         """
-        stated, seen = {}, {}
+        stated: dict[str, bool] = {}
+        seen: dict[str, bool] = {}
         for row in self.defects:
             if row.fate is not Fate.NOT_RUN:
                 stated[row.name] = bool(row.unseen_because)
