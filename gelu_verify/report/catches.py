@@ -11,9 +11,9 @@ _HEAD = """# What this catches
 
 Every row is a kernel of the catalogue (`reference_kernels/defects/`) with that one fault, modelled
 on a public report. `gelu-verify selftest` runs them all and fails unless each is rejected by the
-check named here; what it measured is in [reports/selftest](../reports/selftest). *Unit normals* says
-why `assert_close(kernel, eager, atol=1e-3, rtol=1e-3)` on unit normals lets the fault pass; where it
-says nothing that test finds the fault as well.
+check named here; what it measured is in [reports/selftest](../reports/selftest). *Unit normals*
+says why `assert_close(kernel, eager, atol=1e-3, rtol=1e-3)` on unit normals lets the fault pass;
+where it says nothing that test finds the fault as well.
 
 This page is generated from the catalogue (`make selftest`).
 """

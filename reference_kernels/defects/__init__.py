@@ -31,4 +31,5 @@ MODULES = (
     "dtypes",
     "determinism",
     "harm",
+    "triton_launches",
 )
