@@ -23,8 +23,8 @@ OnDone = Callable[[int, int], None]
 #: What is run alike in a format: operator, how it was reached, format.
 _Way = tuple[str, str | None, str]
 
-#: Where a kernel may end, hang or fill its process. torch and the checks hold less than 2 GiB.
-_HARMFUL = Limits(seconds=6.0, memory=3 << 30)
+#: Where a kernel may end, hang or fill its process. torch and the checks hold less than 1 GiB.
+_HARMFUL = Limits(seconds=10.0, memory=2 << 30)
 _SECONDS = 60.0
 
 

@@ -67,6 +67,7 @@ class _HalfCube(torch.autograd.Function):
     formats=("fp16",),
     gradient="only",
     rejected_by={"invariants": "non-finite"},
+    unseen_because="unit normals do not reach 256",
 )
 def square_in_fp16(x: Tensor) -> Tensor:
     """x² overflows in fp16 from 256 on; the forward hides it, the gradient's inf·0 does not."""
