@@ -92,6 +92,8 @@ def escape(text: str) -> str:
 
 
 def link(report: str) -> str:
-    """Return a link to a public report, ``owner/repository#number``."""
+    """Return a link to a public report, ``owner/repository#number``; a dash for none."""
+    if not report:
+        return "-"
     repository, _, number = report.partition("#")
     return f"[{escape(report)}](https://github.com/{repository}/issues/{number})"

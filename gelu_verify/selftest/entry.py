@@ -93,7 +93,8 @@ class Defect(Entry):
 
     kind: Kind
     report: str = Field(
-        description="owner/repository#number of the public report it is modelled on"
+        "",
+        description="owner/repository#number of the public report it is modelled on; empty if none",
     )
     rejected_by: dict[str, str] = Field(
         min_length=1,
@@ -112,7 +113,7 @@ class Sound(Entry):
 def defect(
     kind: Kind,
     *,
-    report: str,
+    report: str = "",
     rejected_by: dict[str, str],
     unseen_because: str = "",
     **claims: Any,

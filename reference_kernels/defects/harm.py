@@ -61,7 +61,6 @@ def exits_when_misaligned(x: Tensor) -> Tensor:
 
 @defect(
     Kind.HARM,
-    report="tracel-ai/burn#5609",
     formats=("fp32",),
     rejected_by={"conduct": "no answer within"},
     unseen_because="unit normals hold no NaN",
@@ -80,7 +79,6 @@ _kept: list[Tensor] = []
 
 @defect(
     Kind.HARM,
-    report="Jim137/qkan#22",
     formats=("fp32",),
     rejected_by={"conduct": "memory: the kernel's process grew to"},
     unseen_because="one call leaks 64 MiB, which nobody looks at",

@@ -126,7 +126,7 @@ def nan_of_huge_numbers(x: Tensor) -> Tensor:
 
 @defect(
     Kind.SPECIAL_VALUES,
-    report="apple/coremltools#2687",
+    report="pytorch/pytorch#185770",
     rejected_by={"accuracy": "infinity"},
     unseen_because="no unit normal is near the largest number of a format",
 )

@@ -53,7 +53,7 @@ def constant_term_swamps_tiny_inputs(x: Tensor) -> Tensor:
     Kind.TAIL,
     report="tenstorrent/tt-metal#52178",
     rejected_by={"invariants": "flat where the exact value moves", "accuracy": "break"},
-    unseen_because="the clamped value is 3e-4, in a test that holds 40 such inputs of 131,072",
+    unseen_because="the constant is 4e-4, below the tolerance",
 )
 def clamps_into_its_domain(x: Tensor) -> Tensor:
     """Inputs below -3.7 are clamped to it, as the fit ends there: a constant from then on."""
@@ -88,7 +88,7 @@ def bump_in_the_tail(x: Tensor) -> Tensor:
     report="microsoft/onnxruntime#1999",
     formats=("fp32",),
     rejected_by={"accuracy": "break"},
-    unseen_because="x - GELU(x) is 5e-4 at the cut, within the relative tolerance",
+    unseen_because="x - GELU(x) is 6e-4 at the cut",
 )
 def identity_too_early(x: Tensor) -> Tensor:
     """Returns x itself from 3.6 on: erf's upper cut-off is not yet 1 there."""
