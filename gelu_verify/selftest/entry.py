@@ -78,12 +78,16 @@ class Entry(BaseModel):
             summary=self.summary,
         )
 
-    def jobs(self, device: str, seed: int = 0) -> Iterator[Job]:
-        """Yield the jobs of every format at the depth quick; the gradient's where it is asked."""
+    def jobs(self, device: str, seed: int = 0, formats: int | None = None) -> Iterator[Job]:
+        """Yield the jobs of the first formats (all for None) at the depth quick.
+
+        The gradient's job is among them where it is asked for.
+        """
         promise = self.contract
         if isinstance(promise, str):
             promise = contracts.get(promise)
-        for job in plan(self.spec, device=device, depth="quick", seed=seed):
+        names = self.formats[:formats]
+        for job in plan(self.spec, device=device, depth="quick", seed=seed, format_names=names):
             if self.gradient != ("only" if job.via is None else ""):
                 yield job.model_copy(update={"contract": promise})
 

@@ -39,7 +39,7 @@ def computes_in_its_format(x: Tensor) -> Tensor:
 @defect(
     Kind.PRECISION,
     report="triton-lang/triton#11217",
-    formats=("bf16", "fp16"),
+    formats=("fp16", "bf16"),
     contract="correctly_rounded",
     rejected_by={"accuracy": "break correctly_rounded"},
     unseen_because="cutting off is less than one unit, and eager is no more than a half better",

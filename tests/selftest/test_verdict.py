@@ -1,9 +1,11 @@
 """Fates: what was found against what the catalogue states; exit status and pages."""
 
+import json
+
 import pytest
 
 from gelu_verify.records import Fate, SelftestResults, UsualVerdict
-from gelu_verify.report import catches, publish, selftest
+from gelu_verify.report import catches, publish, schema, selftest
 from gelu_verify.selftest import catalogue, verdict
 from gelu_verify.selftest.entry import Kind, defect, sound
 from tests.builders import environment, finding, result
@@ -106,6 +108,11 @@ def test_summary_counts_what_each_test_lets_through():
 def test_record_is_the_same_when_it_is_read_again():
     text = results(row(STATED)).model_dump_json()
     assert SelftestResults.model_validate_json(text).model_dump_json() == text
+
+
+def test_schema_is_the_committed_one_when_generated():
+    text = json.dumps(SelftestResults.model_json_schema(), indent=2, sort_keys=True) + "\n"
+    assert schema.SELFTEST_PATH.read_text(encoding="utf-8") == text, "run: make schema"
 
 
 def test_page_of_what_is_caught_is_up_to_date():
