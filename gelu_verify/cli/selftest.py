@@ -20,7 +20,7 @@ def command(
     quick: Annotated[
         bool,
         typer.Option(
-            "--quick", help="The first format of each kernel, and two seeds in place of twenty."
+            "--quick", help="The first format of each kernel, and one seed in place of twenty."
         ),
     ] = False,
     device: options.Device = "cpu",

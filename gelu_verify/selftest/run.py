@@ -41,7 +41,7 @@ class Profile:
 
 
 FULL = Profile("full", seeds=20, formats=None)
-QUICK = Profile("quick", seeds=2, formats=1)
+QUICK = Profile("quick", seeds=1, formats=1)
 
 
 @dataclass
