@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gelu_verify.baseline import Baseline
 from gelu_verify.gate.record import GateResults
-from gelu_verify.records import Record, Results
+from gelu_verify.records import Record, Results, SelftestResults
 
 _FOLDER = Path(__file__).parent
 #: The content of a check's JSON file, of a gate's, and of a baseline (beside its digest).
@@ -15,6 +15,7 @@ SCHEMAS: dict[Path, type[Record]] = {
     _FOLDER / "results.schema.json": Results,
     _FOLDER / "gate.schema.json": GateResults,
     _FOLDER / "baseline.schema.json": Baseline,
+    _FOLDER / "selftest.schema.json": SelftestResults,
 }
 
 
