@@ -18,4 +18,15 @@ its kind, or a new module and its name in ``MODULES``; run ``gelu-verify selftes
 Where no check rejects a defect, that is a gap of the check's whole kind: widen the check.
 """
 
-MODULES = ("special_values", "tails", "formulas", "harm")
+MODULES = (
+    "special_values",
+    "tails",
+    "formulas",
+    "harm",
+    "fused_sums",
+    "fused_layouts",
+    "fused_shapes",
+    "fused_backward",
+    "fused_attention",
+    "fused_conduct",
+)
