@@ -42,8 +42,8 @@ def transposed_weight_passes_the_guard(x: Tensor, weight: Tensor, bias: Tensor) 
     Kind.LAYOUT,
     report="vllm-project/vllm#3324",
     operator="linear_gelu",
-    formats=("bf16",),
-    rejected_by={"bound": "layout=chunked"},
+    formats=("fp32",),
+    rejected_by={"bound": "layout="},
     unseen_because=_CONTIGUOUS,
 )
 def row_stride_of_x_ignored(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -69,8 +69,8 @@ def expanded_values_misread(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     Kind.LAYOUT,
     report="pytorch/pytorch#194497",
     operator="linear_gelu",
-    formats=("bf16",),
-    rejected_by={"bound": "layout=misaligned"},
+    formats=("fp32",),
+    rejected_by={"bound": "layout="},
     unseen_because="the bias begins its storage",
 )
 def bias_read_from_an_aligned_address(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ _MULTIPLE = "all sizes are multiples of a tile"
     Kind.SHAPE,
     report="triton-lang/triton#630",
     operator="linear_gelu",
-    formats=("bf16",),
+    formats=("fp32",),
     rejected_by={"bound": "break"},
     unseen_because=_MULTIPLE,
 )
@@ -81,7 +81,7 @@ def scale_of_the_padded_width(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     Kind.SHAPE,
     report="sgl-project/sglang#23609",
     operator="linear_gelu",
-    formats=("bf16",),
+    formats=("fp32",),
     rejected_by={"bound": "invalid configuration"},
     unseen_because="no size is 0",
 )
@@ -96,7 +96,7 @@ def no_rows_are_an_invalid_launch(x: Tensor, weight: Tensor, bias: Tensor) -> Te
     Kind.SHAPE,
     report="flashinfer-ai/flashinfer#5013",
     operator="layernorm_gelu",
-    formats=("bf16",),
+    formats=("fp32",),
     rejected_by={"memory": "never written"},
     unseen_because="1024 is a multiple of 8",
 )
@@ -198,7 +198,6 @@ def terms_counted_in_15_bits(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     operator="layernorm_gelu",
     formats=("fp32",),
     rejected_by={"large": "m of 32,769"},
-    unseen_because="",
 )
 def offsets_of_rows_in_16_bits(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """row·N is computed in 16 bits, so that elements beyond 65,536 are read from the start."""
@@ -214,14 +213,13 @@ def offsets_of_rows_in_16_bits(x: Tensor, weight: Tensor, bias: Tensor) -> Tenso
     Kind.INDEX,
     report="Jim137/qkan#22",
     operator="geglu",
-    formats=("bf16",),
+    formats=("fp32",),
     rejected_by={"large": "break"},
-    unseen_because="",
 )
 def number_of_elements_in_16_bits(gate: Tensor, up: Tensor) -> Tensor:
-    """The number of elements is cut to 16 bits: all beyond are left as they were allocated."""
+    """The number of elements is cut to 16 bits: what is beyond stays zero."""
     y = fused_forms.geglu(gate, up)
-    count = y.numel() % 2**16 if y.numel() > 2**17 else y.numel()
+    count = y.numel() % 2**16
     return torch.cat([y.reshape(-1)[:count], y.new_zeros(y.numel() - count)]).reshape(y.shape)
 
 

@@ -83,6 +83,11 @@ def scores(q: Tensor, k: Tensor) -> Tensor:
     return q.to(wide) @ k.to(wide).transpose(-2, -1) / math.sqrt(max(q.shape[-1], 1))
 
 
+def largest(scores: Tensor) -> Tensor:
+    """Return the largest score of each row (..., 1), -inf where there is none."""
+    return functional.pad(scores, (1, 0), value=-torch.inf).amax(-1, keepdim=True)
+
+
 def wider(dtype: torch.dtype) -> torch.dtype:
     """Return fp32, or fp64 for fp64: what 16-bit kernels compute in."""
     return torch.float64 if dtype == torch.float64 else torch.float32

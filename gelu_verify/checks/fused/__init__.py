@@ -15,10 +15,12 @@ from gelu_verify.checks.fused import (
     gradient,
     gradient_formula,
     gradient_layouts,
+    gradient_sums,
     identity,
     large,
     memory,
     opcheck,
+    operand_formats,
 )
 from gelu_verify.checks.fused.case import FusedCase
 
@@ -39,7 +41,9 @@ CHECKS: dict[str, Check] = {
     "batch": batch.run,
     "large": large.run,
     "fingerprint": fingerprint.run,
+    "gradient_sums": gradient_sums.run,
     "identity": identity.run,
+    "operand_formats": operand_formats.run,
     "opcheck": opcheck.run,
 }
 
@@ -54,5 +58,6 @@ REPLAYED = (
     "double_backward",
     "batch",
     "large",
+    "operand_formats",
     "opcheck",
 )

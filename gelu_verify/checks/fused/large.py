@@ -43,10 +43,13 @@ _ROOM = 6
 def run(case: FusedCase) -> Outcome:
     """Judge long dimensions, then more elements than 32 bits count."""
     lengths = _SIMULATED_LENGTHS if case.subject.simulated else _LENGTHS
+    # A dimension that is long enough at less comes once.
     own = tuple(
-        problem
-        for length in lengths
-        for problem in ladder.long(case.operator, length, _SHORT, case.job.seed)
+        dict.fromkeys(
+            problem
+            for length in lengths
+            for problem in ladder.long(case.operator, length, _SHORT, case.job.seed)
+        )
     )
     problems = tuple(p for p in case.asked_or(own) if max(size for _, size in p.dims) > _LONG)
     if not problems:

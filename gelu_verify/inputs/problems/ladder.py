@@ -13,8 +13,9 @@ _PRIMES = (5, 33, 17, 7, 3, 11)
 #: Dimensions that only repeat the work of the others: a few of each show all there is to see.
 _REPEATING = {"attention": {"h": 3}, "conv_relu_pool": {"n": 2, "c": 5, "o": 7}}
 
-#: Dimensions whose work grows with their square: the longest that is tried.
+#: Dimensions whose work grows with their square: the longest that is tried, one head alone.
 _SQUARED = {"attention": {"l": 2**12 + 1}}
+_BESIDE_SQUARED = {"attention": "h"}
 
 
 def cubes(operator: FusedOperator, sizes: Sequence[int], seed: int = 0) -> tuple[Problem, ...]:
@@ -23,7 +24,7 @@ def cubes(operator: FusedOperator, sizes: Sequence[int], seed: int = 0) -> tuple
     return tuple(
         Problem(
             tuple(
-                (n, min(max(size, least.get(n, 0)), most.get(n, size))) for n in _names(operator)
+                (n, max(min(size, most.get(n, size)), least.get(n, 0))) for n in _names(operator)
             ),
             seed=seed,
         )
@@ -39,11 +40,13 @@ def rectangle(operator: FusedOperator, seed: int = 0) -> Problem:
 
 def long(operator: FusedOperator, size: int, short: int, seed: int = 0) -> tuple[Problem, ...]:
     """Return one case a dimension: that one long, the others short."""
+    (base,) = cubes(operator, (short,), seed)
     most = _SQUARED.get(operator.name, {})
-    return tuple(
-        resized(cubes(operator, (short,), seed)[0], name, min(size, most.get(name, size)))
-        for name in _names(operator)
-    )
+    found = []
+    for name in _names(operator):
+        one = resized(base, name, min(size, most.get(name, size)))
+        found.append(resized(one, _BESIDE_SQUARED[operator.name], 1) if name in most else one)
+    return tuple(found)
 
 
 def resized(problem: Problem, name: str, size: int) -> Problem:

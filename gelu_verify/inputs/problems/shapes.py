@@ -42,7 +42,7 @@ _SIZES: dict[str, tuple[Sizes, ...]] = {
     "attention": (
         *((length, 16) for length in EDGES),
         *((5, d) for d in (1, 31, 32, 33, 64, 128)),
-        *((513, 8), (64, 64)),
+        *((513, 8), (64, 64), (0, 16)),
     ),
 }
 
