@@ -20,7 +20,7 @@ _BLOCK = 64
     unseen_because="scores of unit normals are small",
 )
 def softmax_without_a_shift(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """exp of the scores themselves, not of their distance to the largest."""
+    """Exp of the scores themselves, not of their distance to the largest."""
     weights = fused_forms.scores(q, k).exp()
     weights = weights / weights.sum(-1, keepdim=True)
     return (weights @ v.to(weights.dtype)).to(q.dtype)

@@ -18,7 +18,7 @@ from reference_kernels.sound import forms, fused_forms
 def _linear_gradients(
     dy: Tensor, x: Tensor, weight: Tensor, bias: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return g = dy·f'(pre-activation) as rows, float64, then dx and dweight of the sound kernel."""
+    """Return g = dy·f'(pre-activation) as rows, float64, then dx and dweight."""
     pre = fused_forms.linear(x, weight) + bias.double()
     g = (dy.double() * forms.slope(pre)).flatten(0, -2)
     dx = (g @ weight.double()).reshape(x.shape)

@@ -161,8 +161,7 @@ _generator = torch.Generator().manual_seed(0)
 def terms_in_any_order(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """Splits are added by atomics, in the order in which they come; not declared."""
     parts = [
-        a.float() @ b.float().t()
-        for a, b in zip(x.split(4, -1), weight.split(4, -1), strict=True)
+        a.float() @ b.float().t() for a, b in zip(x.split(4, -1), weight.split(4, -1), strict=True)
     ]
     total = bias.float().expand(*x.shape[:-1], weight.shape[0])
     for index in torch.randperm(len(parts), generator=_generator).tolist():
@@ -213,8 +212,7 @@ def many_rows_in_one_pass(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     report="tenstorrent/tt-metal#52099",
     operator="linear_gelu",
     formats=("bf16",),
-    rejected_by={"operand_formats": "misread"},
-    unseen_because="all operands have one format",
+    rejected_by={"operand_formats": "bias in fp32 is misread"},
 )
 def wider_bias_of_a_product_misread(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """A bias in fp32 beside operands in bf16 is taken, and its bytes are read as bf16."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from gelu_verify.selftest.entry import Kind, defect
 from reference_kernels.sound import fused_forms

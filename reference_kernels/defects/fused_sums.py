@@ -47,13 +47,7 @@ def partial_sums_in_bf16(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 )
 def undeclared_tf32(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """Inputs of products are cut to the 11 bits of TF32, which nobody declared."""
-    return fused_forms.linear_gelu(_tf32(x), _tf32(weight), bias)
-
-
-def _tf32(x: Tensor) -> Tensor:
-    """Return fp32 without its last 13 bits; autograd sees the identity."""
-    cut = (x.detach().contiguous().view(torch.int32) & ~0x1FFF).view(torch.float32)
-    return x + (torch.where(torch.isfinite(x), cut, x) - x).detach().nan_to_num(nan=0.0)
+    return fused_forms.linear_gelu(fused_forms.tf32(x), fused_forms.tf32(weight), bias)
 
 
 @defect(

@@ -19,8 +19,12 @@ EPSILON = 1e-5
 
 
 def gelu(x: Tensor) -> Tensor:
-    """Return x·erfc(-x/√2)/2 in the dtype of x; torch's own fp64 loses the tail to 1 + erf."""
-    return 0.5 * x * torch.erfc(-x * forms.ROOT_HALF)
+    """Return x·erfc(-x/√2)/2 in the dtype of x; torch's own fp64 loses the tail to 1 + erf.
+
+    Below -200 it is -0 in every dtype, as at -inf, where the product would be NaN.
+    """
+    y = x.clamp(min=-200.0)
+    return 0.5 * y * torch.erfc(-y * forms.ROOT_HALF)
 
 
 def linear_gelu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -31,6 +35,12 @@ def linear_gelu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 def linear(x: Tensor, weight: Tensor) -> Tensor:
     """Return x·weightᵀ in float64."""
     return functional.linear(x.double(), weight.double())
+
+
+def tf32(x: Tensor) -> Tensor:
+    """Return fp32 without its last 13 bits; autograd sees the identity."""
+    cut = (x.detach().contiguous().view(torch.int32) & ~0x1FFF).view(torch.float32)
+    return x + (torch.where(torch.isfinite(x), cut, x) - x).detach().nan_to_num(nan=0.0)
 
 
 def bias_gelu(x: Tensor, bias: Tensor) -> Tensor:

@@ -35,7 +35,7 @@ _SATURATED = 64.0
 _LARGEST_TERM = 2.0**30
 
 
-class _NoGradient(Exception):  # noqa: N818
+class _NoGradient(Exception):
     """The kernel offers no gradient for an argument; left by ``run`` alone."""
 
 
@@ -81,9 +81,10 @@ def _sums(case: FusedCase) -> Iterator[tuple[str, Multiply]]:
     if not (operator.has_formula and "bias" in operator.arguments):
         return
     if case.subject.fmt.largest > _LARGEST_TERM:
-        yield "dbias", lambda left, right: _over_rows(case, left * right[0]).expand(
-            right.shape[0], -1
-        ).t()
+        yield (
+            "dbias",
+            lambda left, right: _over_rows(case, left * right[0]).expand(right.shape[0], -1).t(),
+        )
     if isinstance(operator, Multiplies):
         # dweight = dyᵀ·x with a weight of 0, dx = dy·weight with an x of 0.
         yield "dweight", lambda left, right: _through(case, "weight", left.t(), x=right.t())
@@ -99,9 +100,7 @@ def _through(case: FusedCase, name: str, dy: Tensor, **given: Tensor) -> Tensor:
     """Return a gradient for dy (rows, N), all arguments but those given 0, and the bias 64."""
     (m, n), operator, s = dy.shape, case.operator, case.subject
     k = next((part.shape[-1] for part in given.values()), 1)
-    shapes = dict(
-        zip(operator.arguments, operator.shapes({"m": m, "k": k, "n": n}), strict=True)
-    )
+    shapes = dict(zip(operator.arguments, operator.shapes({"m": m, "k": k, "n": n}), strict=True))
     parts = {key: torch.zeros(shape, dtype=torch.float64) for key, shape in shapes.items()}
     parts["bias"] = parts["bias"] + _SATURATED
     parts |= given

@@ -14,7 +14,7 @@ _PRIMES = (5, 33, 17, 7, 3, 11)
 _REPEATING = {"attention": {"h": 3}, "conv_relu_pool": {"n": 2, "c": 5, "o": 7}}
 
 #: Dimensions whose work grows with their square: the longest that is tried, one head alone.
-_SQUARED = {"attention": {"l": 2**12 + 1}}
+_SQUARED = {"attention": {"l": 2**11 + 1}}
 _BESIDE_SQUARED = {"attention": "h"}
 
 
