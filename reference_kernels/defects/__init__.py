@@ -29,4 +29,5 @@ MODULES = (
     "fused_backward",
     "fused_attention",
     "fused_conduct",
+    "fused_triton",
 )

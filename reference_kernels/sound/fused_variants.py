@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import product
 from typing import Any
 
 import torch
@@ -158,15 +157,11 @@ def moments_of_blocks(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 @sound(operator="conv_relu_pool", formats=("fp32",))
-def nine_products(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """A product of matrices for each tap, added in fp32; the bias after the maxima, ReLU last."""
-    padded = functional.pad(x.float(), (1, 1, 1, 1))
-    h, w = x.shape[-2:]
-    total = x.new_zeros((), dtype=torch.float32)
-    for i, j in product(range(3), repeat=2):
-        seen = padded[..., i : i + h, j : j + w]
-        total = total + torch.einsum("nchw,oc->nohw", seen, weight[..., i, j].float())
-    largest = functional.max_pool2d(total, 2) + bias.float()[:, None, None]
+def product_of_patches(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """One product of matrices with all patches in fp32; the bias after the maxima, ReLU last."""
+    patches = functional.unfold(x.float(), 3, padding=1)
+    sums = (weight.float().flatten(1) @ patches).unflatten(-1, x.shape[-2:])
+    largest = functional.max_pool2d(sums, 2) + bias.float()[:, None, None]
     return functional.relu(largest).to(x.dtype)
 
 
