@@ -91,7 +91,7 @@ def _layernorm_gelu(
 def _room_behind(part: Tensor) -> int:
     """Return how many elements the storage of a contiguous tensor has behind it."""
     held = part.untyped_storage().nbytes() // part.element_size()
-    return held - part.storage_offset() - part.numel()
+    return int(held - part.storage_offset() - part.numel())
 
 
 @defect(

@@ -49,6 +49,11 @@ def long(operator: FusedOperator, size: int, short: int, seed: int = 0) -> tuple
     return tuple(found)
 
 
+def squares(operator: FusedOperator) -> bool:
+    """Tell whether the work of an operator grows with the square of a dimension."""
+    return operator.name in _SQUARED
+
+
 def resized(problem: Problem, name: str, size: int) -> Problem:
     """Return the case with another size of one dimension."""
     dims = tuple((n, size if n == name else old) for n, old in problem.dims)
