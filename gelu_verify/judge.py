@@ -290,6 +290,9 @@ def permitted(contract: Contract, elements: Elements) -> torch.Tensor:
     if guard:
         beyond = elements.operator.saturated(elements.inputs, elements.actual, guard.threshold)
         slack = torch.where(beyond, slack + elements.errors.absolute, slack)
+    if contract.subnormals is not Subnormals.IEEE:
+        flushed = _flushed(contract.subnormals, elements)
+        slack = torch.where(flushed, slack + elements.errors.absolute, slack)
     return slack
 
 

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from gelu_verify.checks import (
     accuracy,
     conduct,
+    dtypes,
     formula,
     invariants,
+    memory,
     routes,
     saturation,
     special_values,
@@ -19,9 +21,10 @@ __all__ = ["CHECKS", "REPLAYED", "Case", "Outcome"]
 
 Check = Callable[[Case], Outcome]
 
-#: In the order they run and are reported; conduct first, because a kernel that returns the wrong
-#: shape or overwrites its input makes every figure after it meaningless.
+#: In the order they run and are reported; memory and conduct first, because a kernel that returns
+#: the wrong shape or overwrites its input makes every figure after it meaningless.
 CHECKS: dict[str, Check] = {
+    "memory": memory.run,
     "conduct": conduct.run,
     "accuracy": accuracy.run,
     "formula": formula.run,
@@ -29,6 +32,7 @@ CHECKS: dict[str, Check] = {
     "saturation": saturation.run,
     "invariants": invariants.run,
     "routes": routes.run,
+    "dtypes": dtypes.run,
 }
 
 #: Those that say something about single inputs.

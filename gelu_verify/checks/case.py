@@ -141,10 +141,14 @@ class Case:
             message=message,
             input=shown,
             reproduce=self.reproduce(*points) if failed else None,
-            strength=self._strength(sample) if failed and sample else None,
+            # Of two elements it is neither's own error that is at fault.
+            strength=self._strength(sample) if failed and sample and not other else None,
         )
 
     def _strength(self, sample: Sample) -> float | None:
-        """Return the error of one element over what the contract permits; None without a size."""
+        """Return the error of one element over what the contract permits.
+
+        None where the fault is no size: NaN, an infinity, a sign of zero.
+        """
         ratio = float(strength(self.contract, self._again(sample))[0])
-        return ratio if math.isfinite(ratio) else None
+        return ratio if 1.0 < ratio < math.inf else None

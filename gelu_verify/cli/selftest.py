@@ -18,7 +18,10 @@ def command(
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Two seeds of sound kernels in place of twenty.")
+        bool,
+        typer.Option(
+            "--quick", help="The first format of each kernel, and two seeds in place of twenty."
+        ),
     ] = False,
     device: options.Device = "cpu",
     workers: Annotated[

@@ -35,6 +35,7 @@ from gelu_verify.records.fused import (
 )
 from gelu_verify.records.results import SCHEMA_VERSION, Environment, KernelResult, Results
 from gelu_verify.records.selftest import (
+    NAMED_TEST,
     CatalogueResult,
     Caught,
     DefectResult,
@@ -45,6 +46,7 @@ from gelu_verify.records.selftest import (
 )
 
 __all__ = [
+    "NAMED_TEST",
     "PAIRS",
     "SCHEMA_VERSION",
     "Accuracy",

@@ -10,6 +10,8 @@ from gelu_verify.records.base import Finding, Record, Status
 from gelu_verify.records.results import Environment
 
 SELFTEST_SCHEMA_VERSION = 1
+#: The usual test of which the catalogue says why it lets a defect pass.
+NAMED_TEST = "1e-3"
 
 
 class Fate(StrEnum):
@@ -109,4 +111,19 @@ class SelftestResults(Record):
         rows: tuple[CatalogueResult, ...] = (*self.defects, *self.sounds)
         if all(row.fate is Fate.NOT_RUN for row in rows):
             return 3
-        return 0 if all(row.fate.is_right for row in rows) else 1
+        return 0 if all(row.fate.is_right for row in rows) and not self.misjudged else 1
+
+    @property
+    def misjudged(self) -> tuple[str, ...]:
+        """Defects of which the catalogue says the opposite of what the usual test was seen to say.
+
+        It says that the test passes (``unseen_because``) where it does in some format.
+        """
+        stated: dict[str, bool] = {}
+        seen: dict[str, bool] = {}
+        for row in self.defects:
+            if row.fate is not Fate.NOT_RUN:
+                stated[row.name] = bool(row.unseen_because)
+                passes = any(v.test == NAMED_TEST and v.passes for v in row.usual)
+                seen[row.name] = seen.get(row.name, False) or passes
+        return tuple(name for name in stated if stated[name] != seen[name])

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gelu_verify.records import (
+    NAMED_TEST,
     CatalogueResult,
     Caught,
     DefectResult,
@@ -16,10 +17,9 @@ from gelu_verify.records import (
     SelftestResults,
     UsualVerdict,
 )
-from gelu_verify.report.markdown import escape
+from gelu_verify.report.markdown import escape, link
 from gelu_verify.report.numbers import figure
 
-_DEFECTS = "https://github.com/"
 #: What a usual test is called in tables, by its name in the record.
 USUAL = {
     "assert_close": "`assert_close` defaults",
@@ -73,7 +73,7 @@ def page(results: SelftestResults) -> str:
             ),
             (
                 (
-                    *(f"`{row.label}`", row.kind, row.format, _link(row.report)),
+                    *(f"`{row.label}`", row.kind, row.format, link(row.report)),
                     *(_checks(row, stated=True), _checks(row, stated=False)),
                     *(_strength(row.caught_by), f"{row.seconds:.1f}"),
                     *(_mark(verdict) for verdict in row.usual),
@@ -170,6 +170,10 @@ def _wrong(results: SelftestResults) -> list[str]:
             got = "; ".join(f"{part.check}: {part.message}" for part in row.caught_by) or "nothing"
             about = f"{row.label} {row.format}: {row.fate.value}"
             lines.append(f"{about}: stated {', '.join(row.missing)}; got {got}")
+    lines += [
+        f"{name}: the catalogue states the opposite of what {USUAL[NAMED_TEST]} says"
+        for name in results.misjudged
+    ]
     for sound in results.sounds:
         about = f"{sound.label} {sound.format}: {sound.fate.value}"
         lines += [f"{about}: {f.check}: {f.message} ({f.reproduce})" for f in sound.alarms]
@@ -184,13 +188,10 @@ def _checks(row: DefectResult, *, stated: bool) -> str:
 
 
 def _strength(caught: tuple[Caught, ...]) -> str:
-    return figure(max((p.strength for p in caught if p.strength is not None), default=None))
+    largest = max((part.strength for part in caught if part.strength is not None), default=None)
+    # Beyond that a fault is total, and how small the exact value was is all that the figure says.
+    return "> 1e6" if largest is not None and largest > 1e6 else figure(largest)
 
 
 def _mark(verdict: UsualVerdict) -> str:
     return "✓" if verdict.passes else "✗"
-
-
-def _link(report: str) -> str:
-    repository, _, number = report.partition("#")
-    return f"[{escape(report)}]({_DEFECTS}{repository}/issues/{number})"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -56,7 +56,9 @@ class Entry(BaseModel):
     devices: tuple[str, ...] = ("cpu", "cuda")
     arithmetic: Declared = Declared()
     nondeterministic: str = ""
-    gradient: bool = Field(False, description="check what autograd makes of it, too")
+    gradient: Literal["", "too", "only"] = Field(
+        "", description="whether what autograd makes of a gelu is checked, too or alone"
+    )
     harmful: bool = Field(
         False, description="it may end, hang or fill its process: it runs in one of its own"
     )
@@ -76,13 +78,17 @@ class Entry(BaseModel):
             summary=self.summary,
         )
 
-    def jobs(self, device: str, seed: int = 0) -> Iterator[Job]:
-        """Yield the jobs of every format at the depth quick; the gradient's where it is asked."""
+    def jobs(self, device: str, seed: int = 0, formats: int | None = None) -> Iterator[Job]:
+        """Yield the jobs of the first formats (all for None) at the depth quick.
+
+        The gradient's job is among them where it is asked for.
+        """
         promise = self.contract
         if isinstance(promise, str):
             promise = contracts.get(promise)
-        for job in plan(self.spec, device=device, depth="quick", seed=seed):
-            if self.gradient or job.via is None:
+        names = self.formats[:formats]
+        for job in plan(self.spec, device=device, depth="quick", seed=seed, format_names=names):
+            if self.gradient != ("only" if job.via is None else ""):
                 yield job.model_copy(update={"contract": promise})
 
 
@@ -91,7 +97,8 @@ class Defect(Entry):
 
     kind: Kind
     report: str = Field(
-        description="owner/repository#number of the public report it is modelled on"
+        "",
+        description="owner/repository#number of the public report it is modelled on; empty if none",
     )
     rejected_by: dict[str, str] = Field(
         min_length=1,
@@ -110,7 +117,7 @@ class Sound(Entry):
 def defect(
     kind: Kind,
     *,
-    report: str,
+    report: str = "",
     rejected_by: dict[str, str],
     unseen_because: str = "",
     **claims: Any,

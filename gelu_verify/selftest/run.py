@@ -23,21 +23,25 @@ OnDone = Callable[[int, int], None]
 #: What is run alike in a format: operator, how it was reached, format.
 _Way = tuple[str, str | None, str]
 
-#: Where a kernel may end, hang or fill its process. torch and the checks hold less than 2 GiB.
-_HARMFUL = Limits(seconds=6.0, memory=3 << 30)
+#: Where a kernel may end, hang or fill its process. torch and the checks hold less than 1 GiB.
+_HARMFUL = Limits(seconds=10.0, memory=2 << 30)
 _SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class Profile:
-    """How deep: seeds of sound kernels whose sweep is drawn."""
+    """How deep.
+
+    seeds: of sound kernels whose sweep is drawn. formats: how many of an entry's; None for all.
+    """
 
     name: str
     seeds: int
+    formats: int | None
 
 
-FULL = Profile("full", seeds=20)
-QUICK = Profile("quick", seeds=2)
+FULL = Profile("full", seeds=20, formats=None)
+QUICK = Profile("quick", seeds=2, formats=1)
 
 
 @dataclass
@@ -83,13 +87,13 @@ def run(
             verdict.of_defect(entry, results[0], usual)
             for entry in entries
             if isinstance(entry, Defect)
-            for results, usual in _by_way(entry, found, device)
+            for results, usual in _by_way(entry, found, profile, device)
         ),
         sounds=tuple(
             verdict.of_sound(entry, results, usual)
             for entry in entries
             if isinstance(entry, Sound)
-            for results, usual in _by_way(entry, found, device)
+            for results, usual in _by_way(entry, found, profile, device)
         ),
     )
 
@@ -107,13 +111,13 @@ def _batches(entries: tuple[Entry, ...], count: int) -> list[list[Entry]]:
 def _batch(entries: list[Entry], profile: Profile, device: str) -> _Found:
     """Run entries in a child process (and in another the usual tests)."""
     limits = _HARMFUL if entries[0].harmful else Limits.default(_SECONDS)
-    first = [job for entry in entries for job in entry.jobs(device)]
+    first = [job for entry in entries for job in entry.jobs(device, formats=profile.formats)]
     again = [
         job
         for entry in entries
         if isinstance(entry, Sound)
         for seed in range(1, profile.seeds)
-        for job in entry.jobs(device, seed)
+        for job in entry.jobs(device, seed, profile.formats)
         if _is_drawn(job)
     ]
     outcome = isolation.run([*first, *again], limits, lambda index, check: None)
@@ -135,12 +139,12 @@ def _way(ran: Job | KernelResult) -> _Way:
 
 
 def _by_way(
-    entry: Entry, found: _Found, device: str
+    entry: Entry, found: _Found, profile: Profile, device: str
 ) -> Iterable[tuple[list[KernelResult], tuple[UsualVerdict, ...]]]:
     """Yield the results of an entry, those of all seeds together, with the usual verdicts.
 
     A gradient that the entry claims and its kernel does not have counts as one that crashed.
     """
-    for job in entry.jobs(device):
+    for job in entry.jobs(device, formats=profile.formats):
         results = [r for r in found.results if r.name == entry.name and _way(r) == _way(job)]
         yield results or [blank(job)], found.usual[entry.name, _way(job)]

@@ -74,8 +74,6 @@ TESTS: dict[str, Test] = {
     "PCC": _correlation,
     "SQNR": _signal_to_noise,
 }
-#: The one that the catalogue says something about.
-NAMED = "1e-3"
 
 
 def verdicts(job: Job, kernel: Callable[..., Any]) -> tuple[UsualVerdict, ...]:

@@ -4,7 +4,7 @@ A module of ``MODULES`` is a kind of fault. A defect is a few lines on top of a 
 (:mod:`reference_kernels.sound.forms`), with the decorator
 :func:`gelu_verify.selftest.entry.defect`, which states
 
-- ``report``: the public report it is modelled on, ``owner/repository#number``;
+- ``report``: the public report it is modelled on, ``owner/repository#number``, if there is one;
 - ``rejected_by``: every check that must reject it, with words that its message (or its input) must
   contain; ``""`` where any finding of the check will do. Other checks may reject it as well;
 - ``unseen_because``: why ``assert_close(kernel, eager, atol=1e-3, rtol=1e-3)`` on unit normals lets
@@ -21,8 +21,17 @@ Where no check rejects a defect, that is a gap of the check's whole kind: widen 
 MODULES = (
     "special_values",
     "tails",
+    "overflow",
     "formulas",
+    "precision",
+    "layouts",
+    "shapes",
+    "backward",
+    "aliasing",
+    "dtypes",
+    "determinism",
     "harm",
+    "triton_launches",
     "fused_sums",
     "fused_layouts",
     "fused_shapes",

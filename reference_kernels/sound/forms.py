@@ -40,6 +40,7 @@ def sigmoid(x: Tensor) -> Tensor:
 
 def backward(dy: Tensor, x: Tensor) -> Tensor:
     """Return dy·(Φ(x) + xφ(x)), rounded once; the limits 1 and -0 at the infinities."""
+    require_floats(dy, x)
     return (dy.double() * slope(x.double())).to(x.dtype)
 
 
@@ -53,14 +54,25 @@ def slope(x: Tensor) -> Tensor:
 
 def bias(x: Tensor, bias: Tensor) -> Tensor:
     """Return f(x + bias), the sum exact as far as float64 goes, rounded once; bias (N,)."""
+    require_floats(x, bias)
+    x, bias = x.detach(), bias.detach()
     total = x.double() + bias.double()
     return torch.copysign(_wide_erf(total), total).to(x.dtype)
 
 
 def geglu(gate: Tensor, up: Tensor) -> Tensor:
     """Return f(gate)·up, rounded once."""
+    require_floats(gate, up)
+    gate, up = gate.detach(), up.detach()
     value = torch.copysign(_wide_erf(gate.double()), gate.double())
     return (value * up.double()).to(gate.dtype)
+
+
+def require_floats(*arguments: Tensor) -> None:
+    """Raise TypeError for integers: a result of their dtype would be cut off."""
+    for part in arguments:
+        if not part.is_floating_point():
+            raise TypeError(f"x: got {part.dtype}, expected a floating-point tensor. Convert it.")
 
 
 def _wide_erf(x: Tensor) -> Tensor:
@@ -70,5 +82,6 @@ def _wide_erf(x: Tensor) -> Tensor:
 
 def _rounded_once(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """Apply a function in float64; every formula has the sign of x, also where it underflows."""
+    require_floats(x)
     wide = x.detach().double()
     return torch.copysign(function(wide.clamp(min=_FAR_LEFT)), wide).to(x.dtype)
