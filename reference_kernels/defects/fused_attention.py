@@ -59,7 +59,6 @@ def masked_rows_are_an_average(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 @defect(
     Kind.ACCUMULATION,
-    report="ROCm/triton#900",
     operator="attention",
     formats=("fp32",),
     rejected_by={"bound": "break"},
@@ -81,7 +80,6 @@ def sum_not_rescaled_with_the_maximum(q: Tensor, k: Tensor, v: Tensor) -> Tensor
 
 @defect(
     Kind.PRECISION,
-    report="flashinfer-ai/flashinfer#4267",
     operator="attention",
     formats=("fp32",),
     rejected_by={"bound": "break"},
@@ -107,7 +105,6 @@ def epsilon_of_another_library(x: Tensor, weight: Tensor, bias: Tensor) -> Tenso
 
 @defect(
     Kind.FORMULA,
-    report="keras-team/keras#22569",
     operator="layernorm_gelu",
     formats=("fp32",),
     rejected_by={"bound": "break"},
@@ -119,7 +116,6 @@ def variance_divided_by_one_less(x: Tensor, weight: Tensor, bias: Tensor) -> Ten
 
 @defect(
     Kind.FORMULA,
-    report="pytorch/pytorch#194869",
     operator="layernorm_gelu",
     formats=("fp32",),
     rejected_by={"bound": "break"},

@@ -134,7 +134,6 @@ class _NoProjection(torch.autograd.Function):
 
 @defect(
     Kind.BACKWARD,
-    report="pytorch/pytorch#59615",
     operator="layernorm_gelu",
     formats=("fp32",),
     rejected_by={"gradient": "dx"},
@@ -217,7 +216,6 @@ class _UnscaledQueries(torch.autograd.Function):
 
 @defect(
     Kind.BACKWARD,
-    report="pytorch/pytorch#59615",
     operator="attention",
     formats=("fp32",),
     rejected_by={"gradient": "dk"},
@@ -239,7 +237,6 @@ class _ThroughRelu(torch.autograd.Function):
 
 @defect(
     Kind.BACKWARD,
-    report="tenstorrent/tt-metal#35971",
     operator="conv_relu_pool",
     formats=("fp32",),
     rejected_by={"gradient": "break"},
@@ -265,7 +262,6 @@ class _Constants(torch.autograd.Function):
 
 @defect(
     Kind.BACKWARD,
-    report="pytorch/pytorch#173307",
     operator="bias_gelu",
     formats=("fp32",),
     rejected_by={"double_backward": "second derivative for x"},

@@ -212,7 +212,7 @@ def many_rows_in_one_pass(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     report="tenstorrent/tt-metal#52099",
     operator="linear_gelu",
     formats=("bf16",),
-    rejected_by={"operand_formats": "bias in fp32 is misread"},
+    rejected_by={"dtypes": "bias in fp32 is misread"},
 )
 def wider_bias_of_a_product_misread(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """A bias in fp32 beside operands in bf16 is taken, and its bytes are read as bf16."""

@@ -124,7 +124,6 @@ def bias_of_a_square_along_rows(x: Tensor, weight: Tensor, bias: Tensor) -> Tens
 
 @defect(
     Kind.LAYOUT,
-    report="PaddlePaddle/Paddle#79074",
     operator="linear_gelu",
     formats=("fp32",),
     rejected_by={"bound": "b="},

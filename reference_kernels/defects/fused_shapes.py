@@ -110,7 +110,6 @@ def last_columns_of_a_row_not_written(x: Tensor, weight: Tensor, bias: Tensor) -
 
 @defect(
     Kind.SHAPE,
-    report="triton-lang/triton#630",
     operator="conv_relu_pool",
     formats=("fp32",),
     rejected_by={"bound": "break"},
@@ -127,7 +126,6 @@ def channels_read_in_whole_tiles(x: Tensor, weight: Tensor, bias: Tensor) -> Ten
 
 @defect(
     Kind.SHAPE,
-    report="tenstorrent/tt-metal#16272",
     operator="conv_relu_pool",
     formats=("fp32",),
     rejected_by={"bound": "break"},
@@ -143,7 +141,6 @@ def border_read_from_the_next_row(x: Tensor, weight: Tensor, bias: Tensor) -> Te
 
 @defect(
     Kind.SHAPE,
-    report="tenstorrent/tt-metal#16272",
     operator="conv_relu_pool",
     formats=("fp32",),
     rejected_by={"bound": "break"},

@@ -67,7 +67,6 @@ def accumulates_in_fp16(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 @defect(
     Kind.ACCUMULATION,
-    report="triton-lang/triton#6227",
     operator="linear_gelu",
     formats=("fp32",),
     rejected_by={"large": "k of 32,769"},
@@ -117,7 +116,6 @@ def one_pass_variance(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 @defect(
     Kind.ACCUMULATION,
-    report="NVIDIA/TensorRT#1262",
     operator="conv_relu_pool",
     formats=("bf16",),
     rejected_by={"bound": "break"},

@@ -45,11 +45,13 @@ def tf32(x: Tensor) -> Tensor:
 
 def bias_gelu(x: Tensor, bias: Tensor) -> Tensor:
     """Return f(x + bias)."""
+    forms.require_floats(x, bias)
     return gelu(x.double() + bias.double()).to(x.dtype)
 
 
 def geglu(gate: Tensor, up: Tensor) -> Tensor:
     """Return f(gate)·up."""
+    forms.require_floats(gate, up)
     return (gelu(gate.double()) * up.double()).to(gate.dtype)
 
 

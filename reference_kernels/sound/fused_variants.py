@@ -101,6 +101,7 @@ def another_sum_for_many_rows(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor
 @sound(operator="bias_gelu", formats=("bf16",))
 def sum_rounded_to_the_format(x: Tensor, bias: Tensor) -> Tensor:
     """The sum of x and bias is rounded to the format, then f of it."""
+    forms.require_floats(x, bias)
     return fused_forms.gelu((x + bias).double()).to(x.dtype)
 
 

@@ -11,6 +11,7 @@ from gelu_verify.checks.fused import (
     bound,
     determinism,
     double_backward,
+    dtypes,
     fingerprint,
     gradient,
     gradient_formula,
@@ -20,7 +21,6 @@ from gelu_verify.checks.fused import (
     large,
     memory,
     opcheck,
-    operand_formats,
 )
 from gelu_verify.checks.fused.case import FusedCase
 
@@ -43,7 +43,7 @@ CHECKS: dict[str, Check] = {
     "fingerprint": fingerprint.run,
     "gradient_sums": gradient_sums.run,
     "identity": identity.run,
-    "operand_formats": operand_formats.run,
+    "dtypes": dtypes.run,
     "opcheck": opcheck.run,
 }
 
@@ -58,6 +58,6 @@ REPLAYED = (
     "double_backward",
     "batch",
     "large",
-    "operand_formats",
+    "dtypes",
     "opcheck",
 )

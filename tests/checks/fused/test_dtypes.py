@@ -1,10 +1,10 @@
-"""Operand formats: one argument in another format is refused or right, never misread."""
+"""Dtypes: one argument in another format is refused or right, never misread."""
 
 import pytest
 import torch
 from torch.nn import functional
 
-from gelu_verify.checks.fused import operand_formats
+from gelu_verify.checks.fused import dtypes
 from gelu_verify.records import FindingStatus
 from tests.cases import failures
 from tests.checks.fused.contract_cases import fused_case, sound
@@ -45,7 +45,7 @@ def gives_integers(x, weight, bias):
     ("kernel", "said"), [(sound, "refused"), (converts, "taken and right"), (promotes, "right")]
 )
 def test_check_passes_when_other_formats_are_refused_or_right(kernel, said, name):
-    (found,) = operand_formats.run(fused_case(kernel, name)).findings
+    (found,) = dtypes.run(fused_case(kernel, name)).findings
     assert found.status is FindingStatus.PASSED, found.message
     assert found.message.count(said) == 3
 
@@ -60,6 +60,6 @@ def test_check_passes_when_other_formats_are_refused_or_right(kernel, said, name
     ],
 )
 def test_fault_is_named_when_an_operand_is_misread(kernel, name, message):
-    (found,) = failures(operand_formats.run(fused_case(kernel, name)))
+    (found,) = failures(dtypes.run(fused_case(kernel, name)))
     assert message in found.message
     assert "--case m=" in found.reproduce
