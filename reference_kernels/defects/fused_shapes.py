@@ -178,7 +178,7 @@ def rows_counted_in_16_bits(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     report="state-spaces/mamba#1015",
     operator="linear_gelu",
     formats=("fp32",),
-    rejected_by={"large": "k of 32,769"},
+    rejected_by={"large": "k of 65,537"},
     unseen_because="256 terms are counted in 16 bits",
 )
 def terms_counted_in_15_bits(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -194,7 +194,7 @@ def terms_counted_in_15_bits(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     report="thu-ml/SageAttention#386",
     operator="layernorm_gelu",
     formats=("fp32",),
-    rejected_by={"large": "m of 32,769"},
+    rejected_by={"large": "m of 65,537"},
 )
 def offsets_of_rows_in_16_bits(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """row·N is computed in 16 bits, so that elements beyond 65,536 are read from the start."""
