@@ -98,7 +98,7 @@ def multiply(a: Bounded, b: Bounded, arithmetic: Arithmetic) -> Bounded:
     for name, part in b.slack.items():
         more = _broadcast(a.value.abs() * part, value)
         slack[name] = slack[name] + more if name in slack else more
-    return rounded(Bounded(value, own, slack), arithmetic)
+    return rounded(_settled(a, b, Bounded(value, own, slack)), arithmetic)
 
 
 def matmul(
@@ -243,6 +243,19 @@ def _repeated(part: Tensor, dim: int, keepdim: bool = True) -> Tensor:
 def _unless_overflow(slack: Tensor, reach: Tensor, arithmetic: Arithmetic) -> Tensor:
     """Return the slack, infinite where an intermediate result of that reach may overflow."""
     return torch.where(reach <= arithmetic.own.largest, slack, torch.inf)
+
+
+def _settled(a: Bounded, b: Bounded, product: Bounded) -> Bounded:
+    """Return a product, with 0 (and open) where it is 0·inf and the 0 is not exact.
+
+    A kernel that has a small number there has an infinity, and another NaN.
+    """
+    undefined = torch.isnan(product.value) & ~torch.isnan(a.value) & ~torch.isnan(b.value)
+    if not undefined.any():
+        return product
+    unsure = torch.where(a.value == 0, a.total + a.own, b.total + b.own) > 0
+    value = torch.where(undefined & unsure, 0.0, product.value)
+    return Bounded(value, product.own, product.slack)
 
 
 def _known(a: Bounded, special: Tensor) -> Bounded:

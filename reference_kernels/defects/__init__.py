@@ -32,4 +32,11 @@ MODULES = (
     "determinism",
     "harm",
     "triton_launches",
+    "fused_sums",
+    "fused_layouts",
+    "fused_shapes",
+    "fused_backward",
+    "fused_attention",
+    "fused_conduct",
+    "fused_triton",
 )

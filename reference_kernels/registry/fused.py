@@ -125,8 +125,9 @@ KERNELS: tuple[KernelSpec, ...] = (
         "norm, then gelu",
         issue=VECTOR_ERF,
         shown_by=("bound", "batch", "large"),
-        others=issues(
-            LAYERNORM_16_BIT, "layernorm_gelu", ("bf16", "fp16"), ("gradient",), ("cpu",)
+        others=(
+            *issues(LAYERNORM_16_BIT, "layernorm_gelu", ("bf16", "fp16"), ("gradient",), ("cpu",)),
+            *issues(LAYERNORM_16_BIT, "layernorm_gelu", ("bf16",), ("gradient_sums",), ("cpu",)),
         ),
     ),
     _fused(

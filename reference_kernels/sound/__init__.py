@@ -5,4 +5,4 @@ A module of ``MODULES`` is a sort of difference. A kernel is a function with the
 than the default contract, say flush subnormals, declares a contract that says so.
 """
 
-MODULES = ("pointwise",)
+MODULES = ("pointwise", "fused_variants")

@@ -158,3 +158,17 @@ def test_a_gradient_of_a_certain_pick_has_no_slack() -> None:
     assert routed.total.tolist() == [0.0] * 4
     below = selection.routed(column(2.0).squeeze(), moved(column(-3.0, -1.0, -2.0, -0.6), 0.5))
     assert below.value.tolist() == below.total.tolist() == [0.0] * 4
+
+
+def test_infinity_times_zero_is_open_when_the_zero_is_not_exact() -> None:
+    unsure = Bounded(column(0.0, 0.0, 1.0), column(0.0, 0.0, 0.0), {"given": column(0.0, 1.0, 1.0)})
+    factor = exactly(column(math.inf, -math.inf, math.inf))
+    for product in (
+        bounded.multiply(unsure, factor, arithmetic("fp32")),
+        bounded.multiply(factor, unsure, arithmetic("fp32")),
+    ):
+        # An exact 0 gives NaN; else a kernel may have ±inf as well, and nothing is promised.
+        assert math.isnan(product.value[0])
+        assert product.value[1] == 0
+        assert not math.isfinite(product.total[1])
+        assert product.value[2] == math.inf

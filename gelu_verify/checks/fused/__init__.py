@@ -12,10 +12,12 @@ from gelu_verify.checks.fused import (
     configurations,
     determinism,
     double_backward,
+    dtypes,
     fingerprint,
     gradient,
     gradient_formula,
     gradient_layouts,
+    gradient_sums,
     identity,
     large,
     memory,
@@ -41,7 +43,9 @@ CHECKS: dict[str, Check] = {
     "configurations": configurations.run,
     "large": large.run,
     "fingerprint": fingerprint.run,
+    "gradient_sums": gradient_sums.run,
     "identity": identity.run,
+    "dtypes": dtypes.run,
     "opcheck": opcheck.run,
 }
 
@@ -57,5 +61,6 @@ REPLAYED = (
     "batch",
     "configurations",
     "large",
+    "dtypes",
     "opcheck",
 )

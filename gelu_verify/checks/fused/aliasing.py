@@ -1,6 +1,12 @@
-"""Aliasing: a result is new memory, and stays as it is whatever is called after it."""
+"""Aliasing: a result is new memory, and stays as it is whatever is called after it.
+
+So does what backward needs: a forward of other values between a forward and its backward changes no
+gradient.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from torch import Tensor
 
@@ -21,7 +27,7 @@ def run(case: FusedCase) -> Outcome:
     sizes = ladder.cubes(case.operator, _SIZES, case.job.seed)
     held = (
         "results and gradients share no storage with arguments or with those of another call, "
-        "and a later call does not change them"
+        "and a later call does not change them, nor what a backward to come needs"
     )
     return examine(case, "aliasing", case.asked_or(sizes), _faults, held)
 
@@ -45,7 +51,25 @@ def _faults(case: FusedCase, problem: Problem) -> list[str]:
         changed = difference(before[name], part, case.subject.fmt)
         if changed:
             found.append(f"a later call changed {name} of an earlier one in {changed}")
+    if not found and not case.job.spec.nondeterministic:
+        found += _interleaved(case, problem, inputs, before)
     return found
+
+
+def _interleaved(
+    case: FusedCase, problem: Problem, inputs: tuple[Tensor, ...], before: Results
+) -> Iterator[str]:
+    """Say which gradients a forward of other values changes that comes before their backward."""
+    if len(before) == 1:
+        return  # no gradient
+    arguments = leaves(inputs)
+    result = case.call(arguments)
+    case.call(leaves(tuple(-part for part in inputs)))
+    parts = gradients(result, arguments, cotangent(case, problem, result))
+    for name, part in zip(case.operator.arguments, parts or (), strict=False):
+        changed = part is not None and difference(before[f"d{name}"], part, case.subject.fmt)
+        if changed:
+            yield f"a call before backward changes d{name} in {changed}"
 
 
 def results(case: FusedCase, problem: Problem, inputs: tuple[Tensor, ...]) -> Results:

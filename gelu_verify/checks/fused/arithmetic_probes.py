@@ -96,7 +96,7 @@ def input_bits(multiply: Multiply, fmt: Format, k: int) -> int:
 
 def read(multiply: Multiply, fmt: Format, k: int) -> Reading:
     """Count the bits that products and sums of length k keep."""
-    sums = _sum_bits(multiply, fmt, k) if k > 2 else None
+    sums = sum_bits(multiply, fmt, k) if k > 2 else None
     narrow = sums is not None and sums.least < _NARROW_SUM
     return Reading(
         k,
@@ -128,7 +128,8 @@ def reaches_far(multiply: Multiply, fmt: Format, k: int) -> bool:
     return bool(_near(multiply(left, right), _LOW_BIT).all())
 
 
-def _sum_bits(multiply: Multiply, fmt: Format, k: int) -> SumBits | None:
+def sum_bits(multiply: Multiply, fmt: Format, k: int) -> SumBits | None:
+    """Count the bits that sums of length k > 2 keep; None where not even a few are kept."""
     exponents = range(_FIRST_EXPONENT, _TOP_EXPONENT[fmt.bits] + 1)
     places = _places(k)
     rows = [{a: 2.0**e, b: _SMALL, c: -(2.0**e)} for a, b, c in places for e in exponents]

@@ -16,7 +16,7 @@ from gelu_verify.checks.fused import rows
 from gelu_verify.checks.fused.case import FusedCase
 from gelu_verify.checks.fused.difference import Difference, difference
 from gelu_verify.checks.fused.ratios import judged
-from gelu_verify.inputs.problems import Problem
+from gelu_verify.inputs.problems import Problem, ladder
 from gelu_verify.kernels.subject import KernelFailure, is_refusal
 from gelu_verify.records import BatchDifference, Finding, FindingStatus
 from gelu_verify.report.numbers import figure
@@ -25,6 +25,8 @@ BATCHES = (1, 2, 17, 33, 128, 257)
 #: Products in the largest batch: wide enough for a split sum, quick on a CPU.
 _PRODUCTS = 2**24
 _SIMULATED_PRODUCTS = 2**18
+#: The largest of the other dimensions; less where the work grows with the square of one.
+_WIDEST, _WIDEST_SQUARED = 256, 64
 
 
 def run(case: FusedCase) -> Outcome:
@@ -44,7 +46,8 @@ def run(case: FusedCase) -> Outcome:
 
 def _own(case: FusedCase) -> tuple[Problem, ...]:
     products = _SIMULATED_PRODUCTS if case.subject.simulated else _PRODUCTS
-    found = rows.problem_of(case, max(BATCHES), products, widest=256)
+    widest = _WIDEST if ladder.squared(case.operator) is None else _WIDEST_SQUARED
+    found = rows.problem_of(case, max(BATCHES), products, widest)
     return (found,) if found else ()
 
 

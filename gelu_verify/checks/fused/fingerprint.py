@@ -35,7 +35,7 @@ _QUICK_LADDER = (1, 33, 513)
 _SIMULATED_LADDER = (1, 31, 32, 33, 64, 512, 513)
 #: Fewest and most bits counted where a format of so many is meant: truncation and the place of the
 #: terms cost or give some. Hopper's tensor cores keep 14 for FP8, which is none of these.
-_MEANT: dict[str, tuple[int, int]] = {
+MEANT: dict[str, tuple[int, int]] = {
     "bf16": (7, 9),
     "fp16": (10, 12),
     "fp32": (20, 28),
@@ -109,7 +109,7 @@ def _narrowest(readings: list[Reading]) -> Reading | None:
 
 
 def _named(bits: int) -> ArithmeticName:
-    for name, (fewest, most) in _MEANT.items():
+    for name, (fewest, most) in MEANT.items():
         if fewest <= bits <= most:
             return cast(ArithmeticName, name)
     return "other"
@@ -117,12 +117,12 @@ def _named(bits: int) -> ArithmeticName:
 
 def _products(readings: list[Reading], fmt: Format) -> ArithmeticName:
     """Return what products round their inputs to, where the sums do not hide it."""
-    narrow = any(r.sums and r.sums.least < _MEANT["fp32"][0] for r in readings)
+    narrow = any(r.sums and r.sums.least < MEANT["fp32"][0] for r in readings)
     # Where partial sums are narrow, a single term is rounded as they are: it says nothing.
     used = [r for r in readings if r.sums or not narrow]
     bits = min(r.product_bits for r in used)
     if not all(r.wide_range for r in used):
-        return "fp16" if bits <= _MEANT["fp16"][1] else "other"
+        return "fp16" if bits <= MEANT["fp16"][1] else "other"
     if bits == fmt.precision:
         return cast(ArithmeticName, fmt.name)
     if bits >= min((r.sums.most for r in used if r.sums), default=0) - 1:
@@ -188,7 +188,7 @@ def _verdict(
 
 def _sum_faults(readings: list[Reading], wanted: str) -> Iterator[str]:
     low = _narrowest(readings)
-    if low and low.sums and low.sums.least < _MEANT[wanted][0]:
+    if low and low.sums and low.sums.least < MEANT[wanted][0]:
         yield f"a sum of {low.k} keeps {low.sums.least} bits, {wanted} is due"
 
 
@@ -200,6 +200,6 @@ def _product_faults(record: Fingerprint, readings: list[Reading], case: FusedCas
     low = min(readings, key=lambda r: r.product_bits)
     if record.products == "fp16" and wanted != "fp16":
         yield f"an input of 2^20 does not survive, {wanted} is due"
-    elif low.product_bits < _MEANT["fp16" if wanted == "tf32" else wanted][0]:
+    elif low.product_bits < MEANT["fp16" if wanted == "tf32" else wanted][0]:
         kept = f"{low.product_bits} bits of an input"
         yield f"a product keeps {kept} at K = {low.k}, {wanted} is due unless declared"

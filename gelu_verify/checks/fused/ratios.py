@@ -22,7 +22,7 @@ from gelu_verify.bounds import Arithmetic, Bounded
 from gelu_verify.contracts import Contract, MinusInfinity
 from gelu_verify.formats import Format, tensors
 from gelu_verify.measure import histogram
-from gelu_verify.operators.fused import FusedOperator
+from gelu_verify.operators.fused import FusedOperator, Undefined
 from gelu_verify.records import BoundAccuracy, CaseAccuracy, FusedPoint
 from gelu_verify.report.numbers import figure
 
@@ -119,8 +119,10 @@ def judged_result(
     if operator.has_formula:
         other = "erf" if formula == "sigmoid" else "sigmoid"
         rival = operator.forward(inputs, other, arithmetic).value
+    undefined = operator.undefined(inputs) if isinstance(operator, Undefined) else None
     exact = operator.forward(inputs, formula, arithmetic)
-    return judged(actual, exact, arithmetic.fmt, arithmetic.contract, case, precise, rival)
+    fmt, contract = arithmetic.fmt, arithmetic.contract
+    return judged(actual, exact, fmt, contract, case, precise, rival, undefined=undefined)
 
 
 def judged(
@@ -132,12 +134,14 @@ def judged(
     precise: Precise | None = None,
     rival: Tensor | None = None,
     kinds: bool = True,
+    undefined: Tensor | None = None,
 ) -> Ratios:
     """Return the ratios of one result, of the shape of ``exact``, and what breaks its bound.
 
     rival: exact values of another formula. Elements at which it is within the bound, too, tell
     nothing about the activation (``f(s) = s``, or 0): they are no evidence, but must hold.
     kinds: whether open elements are judged; those of a gradient, at infinities, are not.
+    undefined: open elements without a value, at which a kernel gives NaN or 0.
     """
     got, y = actual.detach().double(), exact.value
     slack = exact.total
@@ -148,6 +152,8 @@ def judged(
     overflowed = overflows & torch.isinf(got) & (got.sign() == y.sign())
     within = (error <= allowed) | overflowed
     wrong = _wrong_kind(got, y, contract) if kinds else torch.zeros_like(closed)
+    if undefined is not None:
+        wrong = wrong | (undefined & ~(torch.isnan(got) | (got == 0)))
     broken = torch.where(closed, ~within, wrong)
     # Where the reference itself may be off by as much as the kernel, only mpmath can tell.
     ratio = torch.where(closed & ~overflowed, error / allowed, 0.0).nan_to_num(

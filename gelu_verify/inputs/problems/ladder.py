@@ -26,7 +26,7 @@ def cubes(operator: FusedOperator, sizes: Sequence[int], seed: int = 0) -> tuple
     return tuple(
         Problem(
             tuple(
-                (n, min(max(size, least.get(n, 0)), most.get(n, size))) for n in _names(operator)
+                (n, max(min(size, most.get(n, size)), least.get(n, 0))) for n in _names(operator)
             ),
             seed=seed,
         )

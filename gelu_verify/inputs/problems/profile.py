@@ -8,14 +8,15 @@ Not the product of everything, but, at the depth ``standard``:
 - every layout for all arguments together, and for each argument alone, values that show a misread
   element.
 
-``quick`` has a few sizes and every recipe and every layout once. Each case has a seed of its own.
+``quick`` has a few sizes, every recipe and every layout once, a batch and an empty case. Each case
+has a seed of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import cycle
+from itertools import cycle, islice
 
 from gelu_verify.inputs.problems import recipes, shapes, stored
 from gelu_verify.inputs.problems.layouts import LAYOUTS, REPEATING
@@ -61,6 +62,8 @@ def _quick(operator: FusedOperator) -> Iterator[Problem]:
     turns = zip(cycle(names), cycle(layouts), cycle(shapes.small(operator)), range(count))
     for name, layout, sizes, _ in turns:
         yield Problem(_dims(operator, sizes), name, layout)
+    yield from islice(_batched(operator), 1)
+    yield from islice((Problem(_dims(operator, sizes)) for sizes in listed if 0 in sizes), 1)
 
 
 def _batched(operator: FusedOperator) -> Iterator[Problem]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 
-from gelu_verify.operators.fused.base import FusedOperator, Multiplies
+from gelu_verify.operators.fused.base import FusedOperator, Multiplies, Undefined
 
-__all__ = ["ARGUMENTS", "NAMES", "FusedOperator", "Multiplies", "get"]
+__all__ = ["ARGUMENTS", "NAMES", "FusedOperator", "Multiplies", "Undefined", "get"]
 
 #: One module each, of the same name, and the arguments of its function.
 ARGUMENTS: dict[str, tuple[str, ...]] = {

@@ -53,8 +53,8 @@ class Attention:
     def forward(self, inputs: tuple[Tensor, ...], formula: str, arithmetic: Arithmetic) -> Bounded:
         """Return the weighted rows of v.
 
-        A row all of whose scores are -inf has no softmax. Some kernels give NaN, others 0: its
-        elements are 0 and open here, and either holds.
+        A row all of whose scores are -inf has no softmax: its elements are 0 and open here, and
+        ``undefined`` names them.
         """
         v = bounded.exactly(inputs[2])
         result = weighted(_probabilities(inputs, arithmetic), v, arithmetic)
@@ -62,6 +62,11 @@ class Attention:
         value = torch.where(masked, 0.0, result.value)
         opened = result.widened(bounded.OUTPUT, torch.where(masked, torch.inf, 0.0))
         return bounded.output(Bounded(value, opened.own, opened.slack), arithmetic)
+
+    def undefined(self, inputs: tuple[Tensor, ...]) -> Tensor:
+        """Return the rows that have no softmax, as all their scores are -inf."""
+        shape = self.output_shape(tuple(tuple(part.shape) for part in inputs))
+        return _masked(inputs).expand(shape)
 
     def backward(
         self, dy: Tensor, inputs: tuple[Tensor, ...], formula: str, arithmetic: Arithmetic

@@ -67,3 +67,11 @@ class Multiplies(Protocol):
 
     def product(self, left: Tensor, right: Tensor) -> tuple[Tensor, ...]:
         """Return arguments with result f(left·rightᵀ), for left (M, K) and right (N, K)."""
+
+
+@runtime_checkable
+class Undefined(Protocol):
+    """A fused operator whose function has no value at some elements of some inputs."""
+
+    def undefined(self, inputs: tuple[Tensor, ...]) -> Tensor:
+        """Return where the result has no value, bool of its shape: a kernel gives NaN or 0."""

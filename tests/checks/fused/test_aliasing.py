@@ -6,7 +6,7 @@ import torch
 from gelu_verify.checks.fused import aliasing
 from gelu_verify.records import FindingStatus
 from tests.cases import failures
-from tests.checks.fused.contract_cases import Fused, by_hand, fused_case, sound
+from tests.checks.fused.contract_cases import Fused, by_hand, fused_case, slope, sound
 
 
 class OneBuffer:
@@ -34,6 +34,27 @@ class _KeepsGradient(Fused):
         return _KeepsGradient.kept.copy_(dx), dweight, dbias
 
 
+class _SharedSums(Fused):
+    """What backward needs lies in one buffer a shape."""
+
+    kept = {}  # noqa: RUF012
+
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        y = Fused.forward(ctx, x, weight, bias)
+        x, weight, z = ctx.to_save
+        ctx.save_for_backward(x, weight)
+        ctx.z = _SharedSums.kept.setdefault(z.shape, torch.empty_like(z)).copy_(z)
+        return y
+
+    @staticmethod
+    def backward(ctx, dy):
+        x, weight = ctx.saved_tensors
+        g = dy.float() * slope(ctx.z)
+        dx, dweight = g @ weight.float(), g.t() @ x.float()
+        return dx.to(x.dtype), dweight.to(x.dtype), g.sum(0).to(x.dtype)
+
+
 def in_x(x, weight, bias):
     """Writes into its input: square problems hold the result."""
     return x.detach().copy_(sound(x, weight, bias).detach())
@@ -51,6 +72,7 @@ def test_aliasing_passes_when_the_kernel_is_sound(kernel):
         (OneBuffer(), "two calls return the result in the same storage"),
         (OneBuffer(), "a later call changed the result of an earlier one in 1 of 1 elements"),
         (_KeepsGradient.apply, "two calls return dx in the same storage"),
+        (_SharedSums.apply, "a call before backward changes dx in 1 of 1 elements"),
         (in_x, "the result shares storage with argument x"),
     ],
 )

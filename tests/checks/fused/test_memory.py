@@ -178,3 +178,31 @@ def test_refused_sizes_are_said():
     text = messages(memory.run(fused_case(kernel)))
     assert text.count("noted: refused: ") == 5
     assert "(1 cases)" in text
+
+
+def adds_in_any_order(x, weight, bias):
+    """Two halves of K in an order that is drawn, so that last bits differ from call to call."""
+    half = -(-x.shape[-1] // 2)
+    parts = [a @ b.t() for a, b in zip(x.split(half, -1), weight.split(half, -1), strict=True)]
+    total = bias
+    for index in torch.randperm(len(parts)).tolist():
+        total = total + parts[index]
+    return total
+
+
+def adds_what_is_behind_in_any_order(x, weight, bias):
+    outside = _behind(bias, 1)
+    return adds_in_any_order(x, weight, bias if outside is None else bias + 0 * outside)
+
+
+def test_declared_order_of_sums_is_no_stray_read():
+    torch.manual_seed(0)
+    for _ in range(3):
+        case = fused_case(adds_in_any_order, "fp32", nondeterministic="atomics")
+        assert failures(memory.run(case)) == []
+
+
+def test_stray_read_shows_when_the_order_of_sums_is_not_fixed():
+    case = fused_case(adds_what_is_behind_in_any_order, "fp32", nondeterministic="atomics")
+    found = failures(memory.run(case))
+    assert any("the result depends on memory outside" in f.message for f in found)

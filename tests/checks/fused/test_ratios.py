@@ -7,7 +7,9 @@ import torch
 
 from gelu_verify import contracts, formats
 from gelu_verify.bounds import Bounded
-from gelu_verify.checks.fused.ratios import Ratios, judged
+from gelu_verify.checks.fused.ratios import Ratios, judged, judged_result
+from gelu_verify.inputs.problems import parse
+from tests.checks.fused import listed_cases
 
 FP32, BF16 = formats.get("fp32"), formats.get("bf16")
 CANCELLING = contracts.get("cancelling")
@@ -99,3 +101,16 @@ def test_record_says_which_case_when_several_are_joined():
 def test_nothing_is_claimed_when_there_are_no_elements():
     found = judged(torch.empty(0), bounded([], 1.0), FP32, CANCELLING, "m=0")
     assert (found.elements, found.broken, found.worst) == (0, 0, None)
+
+
+@pytest.mark.parametrize(("value", "breaks"), [(0.0, False), (torch.nan, False), (0.25, True)])
+def test_row_without_a_softmax_is_nan_or_zero(value, breaks):
+    case = listed_cases.fused_case(lambda *_: None, "attention", "fp32")
+    problem = parse("h=1,l=7,d=5,values=masked_rows", case.operator)
+    q, k, v = case.inputs(problem)
+    result = torch.softmax(q @ k.mT / 5**0.5, -1) @ v
+    undefined = case.operator.undefined((q, k, v))
+    assert undefined.any(-1).flatten().tolist() == [False, True, False, False, True, False, False]
+    result = torch.where(undefined, value, result)
+    found = judged_result(case.operator, "erf", (q, k, v), result, case.arithmetic, str(problem))
+    assert bool(found.broken) == breaks

@@ -133,3 +133,12 @@ def test_a_case_is_stored_once(folder):
     assert stored.append(stored.DEFAULT_PATH, [case, case]) == 1
     assert stored.append(stored.DEFAULT_PATH, [case]) == 0
     assert stored.read(stored.DEFAULT_PATH) == [case]
+
+
+@pytest.mark.parametrize("depth", ["quick", "standard"])
+@pytest.mark.parametrize("name", fused.NAMES)
+def test_every_depth_has_an_empty_case_and_a_batch_where_there_are_any(name, depth):
+    operator = fused.get(name)
+    found = [dict(problem.dims) for problem in profile.cases(operator, depth)]
+    assert any(0 in dims.values() for dims in found)
+    assert any("b" in dims for dims in found) == ("b" in operator.dims)
