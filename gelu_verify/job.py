@@ -39,7 +39,7 @@ class Job(BaseModel):
     seed: int = 0
     via: str | None = Field(None, description="autograd: the backward of a differentiable kernel")
     checks: tuple[str, ...] = Field(
-        (), description="the elementwise checks to run; all that apply if empty"
+        (), description="names of the checks to run; all that apply if empty"
     )
     examples: int = Field(0, ge=0, description="inputs to draw beside the sweep, elementwise")
     comparable: bool = Field(False, description="whether to keep what a baseline is compared by")

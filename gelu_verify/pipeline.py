@@ -75,8 +75,7 @@ def _checks(job: Job, subject: Callee) -> list[tuple[str, Any, Callable[[Any], O
         found += [(name, case, run) for name, run in checks.of(job).items()]
     if job.is_fused and not job.replay:
         of_fused = FusedCase(job, subject)
-        names = checks_fused.REPLAYED if job.cases else tuple(checks_fused.CHECKS)
-        found += [(name, of_fused, checks_fused.CHECKS[name]) for name in names]
+        found += [(name, of_fused, run) for name, run in checks_fused.of(job).items()]
     return found
 
 

@@ -20,7 +20,9 @@ def command(
     quick: Annotated[
         bool,
         typer.Option(
-            "--quick", help="The first format of each kernel, and one seed in place of twenty."
+            "--quick",
+            help="The first format of each kernel, of a defect only the checks that must reject it,"
+            " and one seed in place of twenty.",
         ),
     ] = False,
     device: options.Device = "cpu",

@@ -33,15 +33,25 @@ class Profile:
     """How deep.
 
     seeds: of sound kernels whose sweep is drawn. formats: how many of an entry's; None for all.
+    stated: whether a defect runs only the checks that must reject it.
     """
 
     name: str
     seeds: int
     formats: int | None
+    stated: bool = False
+
+    def jobs(self, entry: Entry, device: str, seed: int = 0) -> list[Job]:
+        """Return the jobs of an entry."""
+        names = tuple(entry.rejected_by) if self.stated and isinstance(entry, Defect) else ()
+        return [
+            job.model_copy(update={"checks": names})
+            for job in entry.jobs(device, seed, self.formats)
+        ]
 
 
 FULL = Profile("full", seeds=20, formats=None)
-QUICK = Profile("quick", seeds=1, formats=1)
+QUICK = Profile("quick", seeds=1, formats=1, stated=True)
 
 
 @dataclass
@@ -111,13 +121,13 @@ def _batches(entries: tuple[Entry, ...], count: int) -> list[list[Entry]]:
 def _batch(entries: list[Entry], profile: Profile, device: str) -> _Found:
     """Run entries in a child process (and in another the usual tests)."""
     limits = _HARMFUL if entries[0].harmful else Limits.default(_SECONDS)
-    first = [job for entry in entries for job in entry.jobs(device, formats=profile.formats)]
+    first = [job for entry in entries for job in profile.jobs(entry, device)]
     again = [
         job
         for entry in entries
         if isinstance(entry, Sound)
         for seed in range(1, profile.seeds)
-        for job in entry.jobs(device, seed, profile.formats)
+        for job in profile.jobs(entry, device, seed)
         if _is_drawn(job)
     ]
     outcome = isolation.run([*first, *again], limits, lambda index, check: None)
@@ -145,6 +155,6 @@ def _by_way(
 
     A gradient that the entry claims and its kernel does not have counts as one that crashed.
     """
-    for job in entry.jobs(device, formats=profile.formats):
+    for job in profile.jobs(entry, device):
         results = [r for r in found.results if r.name == entry.name and _way(r) == _way(job)]
         yield results or [blank(job)], found.usual[entry.name, _way(job)]

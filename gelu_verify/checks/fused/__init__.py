@@ -24,8 +24,9 @@ from gelu_verify.checks.fused import (
     opcheck,
 )
 from gelu_verify.checks.fused.case import FusedCase
+from gelu_verify.job import Job
 
-__all__ = ["CHECKS", "REPLAYED", "FusedCase"]
+__all__ = ["CHECKS", "REPLAYED", "FusedCase", "of"]
 
 Check = Callable[[FusedCase], Outcome]
 
@@ -64,3 +65,9 @@ REPLAYED = (
     "dtypes",
     "opcheck",
 )
+
+
+def of(job: Job) -> dict[str, Check]:
+    """Return the checks of a job of a fused operator, in order."""
+    names = REPLAYED if job.cases else tuple(CHECKS)
+    return {name: CHECKS[name] for name in names if not job.checks or name in job.checks}

@@ -34,6 +34,8 @@ _LONG = 2**8
 _SHORT = 3
 #: Where the cost of a dimension of squared work is seen.
 _PROBE = 2**12 + 1
+#: The length of such a dimension at the depth quick.
+_QUICK = 2**11 + 1
 #: Elements: beyond it an index needs more than 32 bits.
 LIMIT = 2**31
 #: Distinct rows: a prime, so that a wrapped index meets another row.
@@ -86,7 +88,8 @@ def _squared(
     if probe is None or case.subject.simulated:
         return tuple(wanted), []
     if case.job.depth == "quick":
-        return (probe,), []
+        short = ladder.long_squared(case.operator, _QUICK, case.job.seed)
+        return (short,) if short else (), []
     try:
         cost = long_rows.cost(case, probe)
     except KernelFailure as error:
