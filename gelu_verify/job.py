@@ -154,13 +154,17 @@ def identity(job: Job) -> dict[str, Any]:
         "formula": job.formula,
         "format": job.format,
         "device": job.device,
-        "replayed": len(job.replay),
     }
 
 
 def blank(job: Job) -> KernelResult:
     """Return the result of a job before anything is known: crashed until proven otherwise."""
-    return KernelResult(**identity(job), status=Status.CRASHED, contract=job.contract.name)
+    return KernelResult(
+        **identity(job),
+        replayed=len(job.replay),
+        status=Status.CRASHED,
+        contract=job.contract.name,
+    )
 
 
 def reproduce(

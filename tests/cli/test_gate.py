@@ -13,6 +13,7 @@ KERNEL = """
 import torch
 
 def gelu(x):
+    assert x.is_floating_point(), "integers are refused"
     wide = x.double()
     y = 0.5 * wide * torch.erfc(-wide * 0.7071067811865476)
     y = torch.where(x == -torch.inf, 0.0, y)
@@ -49,7 +50,7 @@ def test_gate_fails_when_one_constant_is_changed(run, project, monkeypatch):
     accepted = run("baseline", "accept")
     assert accepted.status == 0
     assert "1 written, 0 as before" in accepted.out
-    assert "0.5 ULP  faithful" in run("baseline", "show").out
+    assert "0.5 ULP faithful" in run("baseline", "show").out
     (project / "k.py").write_text(KERNEL.replace("0.7071067811865476", "0.70710"))
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project / "summary.md"))
