@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CODE := gelu_verify reference_kernels tests
 
-.PHONY: help venv verify gate verify-all test lint format schema bench release-check clean
+.PHONY: help venv verify gate verify-all selftest test lint format schema bench release-check clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -30,6 +30,7 @@ verify: venv ## Run the gate, then check the elementwise kernels fully and linea
 	done; \
 	$(BIN)/gelu-verify check --all --operator linear_gelu --format bf16 --sweep quick --timeout 120 \
 	  --json reports/latest/linear_gelu.json --markdown reports/latest/linear_gelu.md || status=1; \
+	$(BIN)/gelu-verify selftest --quick --json reports/latest/selftest.json || status=1; \
 	echo "Written: reports/latest/*.json, reports/latest/*.md"; exit $$status
 
 gate: venv ## Hold the kernels of pyproject.toml to their contracts and baselines
@@ -37,6 +38,10 @@ gate: venv ## Hold the kernels of pyproject.toml to their contracts and baseline
 
 verify-all: venv ## Check every registered kernel at the standard depth: about an hour on 2 cores
 	$(BIN)/gelu-verify check --all --timeout 600 --json reports/latest/results.json --markdown reports/latest/summary.md
+
+selftest: venv ## Run the catalogue of defects and renew its reports
+	$(BIN)/gelu-verify selftest --json reports/selftest/cpu.json
+	$(BIN)/python -m gelu_verify.report.publish reports/selftest/cpu.json
 
 test: venv ## Run the test suite
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q

@@ -338,7 +338,22 @@ def permitted(contract: Contract, elements: Elements) -> torch.Tensor:
     if guard:
         beyond = elements.operator.saturated(elements.inputs, elements.actual, guard.threshold)
         slack = torch.where(beyond, slack + elements.errors.absolute, slack)
+    if contract.subnormals is not Subnormals.IEEE:
+        flushed = _flushed(contract.subnormals, elements)
+        slack = torch.where(flushed, slack + elements.errors.absolute, slack)
     return slack
+
+
+def strength(contract: Contract, elements: Elements) -> torch.Tensor:
+    """Return ``|error|`` over what a contract permits, float64 (N,); infinite without a number."""
+    errors = elements.errors
+    limit = contract.max_error_ulp * errors.ulp_size
+    slack = torch.maximum(permitted(contract, elements), limit)
+    left = limit
+    if contract.allowance(AllowanceKind.CANCELLATION):
+        left = torch.maximum(limit, argument_slack(elements))
+    ratio = errors.absolute / torch.where(_left_of_cancellation(elements), left, slack)
+    return torch.where(errors.finite, ratio, torch.inf)
 
 
 @dataclass

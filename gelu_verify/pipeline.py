@@ -118,7 +118,7 @@ def prepared(job: Job, function: Callable[..., Any] | None) -> Callee | None:
     if job.via:
         if not differentiable(subject):
             return None
-        subject.function = through_autograd(function)
+        subject.forward, subject.function = function, through_autograd(function)
     return subject
 
 

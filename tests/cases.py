@@ -43,7 +43,9 @@ def case(function: Callable[..., Any], name: str = "bf16", **options: Any) -> Ca
     fmt = formats.get(name)
     operator = operators.get(task.operator)
     called = through_autograd(function) if task.via else function
-    subject = Subject("f", task.formula, fmt, torch.device("cpu"), called, operator, task.via)
+    forward = function if task.via else None
+    declared = ("f", task.formula, fmt, torch.device("cpu"), called, operator, task.via, forward)
+    subject = Subject(*declared)
     if task.replay:
         return Case(
             task, subject, sweep.replay(fmt, task.replay, operators.place(operator.arguments))

@@ -17,10 +17,16 @@ ROOT_HALF = 0.7071067811865476
 C = math.sqrt(2 / math.pi)
 
 
+def _require_floats(*arguments: Tensor) -> None:
+    if not all(part.is_floating_point() for part in arguments):
+        raise TypeError("got integers, expected floating-point tensors")
+
+
 def _once(function):
     """Compute in float64, round once; -inf gives -0 and not NaN."""
 
     def kernel(x: Tensor) -> Tensor:
+        _require_floats(x)
         x = x.detach()  # copysign has no gradient of use
         wide = x.double().clamp(min=-200.0)
         return torch.copysign(function(wide), x.double()).to(x.dtype)
@@ -43,6 +49,7 @@ correct_sigmoid = _once(lambda x: x * torch.sigmoid(1.702 * x))
 
 
 def textbook(x: Tensor) -> Tensor:
+    _require_floats(x)
     y = x.float()
     return (0.5 * y * (1 + torch.erf(y * ROOT_HALF))).to(x.dtype)
 
@@ -52,6 +59,7 @@ def guarded(x: Tensor) -> Tensor:
 
 
 def correct_backward(dy: Tensor, x: Tensor) -> Tensor:
+    _require_floats(dy, x)
     return (dy.double() * _slope(x.double())).to(x.dtype)
 
 
@@ -270,22 +278,26 @@ def differentiable(backward_kernel):
 # Two arguments. x (..., N), bias (N,); gate and up of one shape. Sound ones first.
 def bias_once(x: Tensor, bias: Tensor) -> Tensor:
     """The exact sum, as good as float64 has it, and one rounding."""
+    _require_floats(x, bias)
     s = x.double() + bias.double()
     return torch.copysign(_erf(s.clamp(min=-200.0)), s).to(x.dtype)
 
 
 def bias_eager(x: Tensor, bias: Tensor) -> Tensor:
     """The sum rounded to the format first."""
+    _require_floats(x, bias)
     return correct(x + bias)
 
 
 def geglu_once(gate: Tensor, up: Tensor) -> Tensor:
+    _require_floats(gate, up)
     wide = gate.double().clamp(min=-200.0)
     return (torch.copysign(_erf(wide), gate.double()) * up.double()).to(gate.dtype)
 
 
 def geglu_eager(gate: Tensor, up: Tensor) -> Tensor:
     """f(gate) rounded to the format first."""
+    _require_floats(gate, up)
     return correct(gate) * up
 
 

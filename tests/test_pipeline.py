@@ -25,7 +25,8 @@ def test_every_check_runs_in_order_when_a_kernel_is_sound():
     assert result.status is Status.PASSED
     assert [check for check, _ in seen] == ["loading", *checks.CHECKS]
     assert list(checks.CHECKS) == [
-        "conduct", "accuracy", "formula", "special_values", "saturation", "invariants", "routes",
+        "memory", "conduct", "accuracy", "formula", "special_values", "saturation", "invariants",
+        "routes", "dtypes",
     ]  # fmt: skip
     assert KernelResult.model_validate_json(result.model_dump_json()) == result
     assert not result.failures

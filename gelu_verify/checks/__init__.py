@@ -8,9 +8,11 @@ from gelu_verify.checks import (
     accuracy,
     comparable,
     conduct,
+    dtypes,
     examples,
     formula,
     invariants,
+    memory,
     routes,
     saturation,
     special_values,
@@ -22,9 +24,10 @@ __all__ = ["CHECKS", "FOR_GATES", "REPLAYED", "Case", "Outcome", "of"]
 
 Check = Callable[[Case], Outcome]
 
-#: In the order they run and are reported; conduct first, because a kernel that returns the wrong
-#: shape or overwrites its input makes every figure after it meaningless.
+#: In the order they run and are reported; memory and conduct first, because a kernel that returns
+#: the wrong shape or overwrites its input makes every figure after it meaningless.
 CHECKS: dict[str, Check] = {
+    "memory": memory.run,
     "conduct": conduct.run,
     "accuracy": accuracy.run,
     "formula": formula.run,
@@ -32,6 +35,7 @@ CHECKS: dict[str, Check] = {
     "saturation": saturation.run,
     "invariants": invariants.run,
     "routes": routes.run,
+    "dtypes": dtypes.run,
 }
 
 #: What a gate asks for beside them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,7 +16,7 @@ from gelu_verify.exhaustive.census import Census
 from gelu_verify.formats import tensors
 from gelu_verify.inputs.sweep import Sweep
 from gelu_verify.job import Job, reproduce
-from gelu_verify.judge import Elements, Verdicts, judge
+from gelu_verify.judge import Elements, Verdicts, judge, strength
 from gelu_verify.kernels.subject import Subject
 from gelu_verify.measure.error import Class, measure
 from gelu_verify.measure.regions import Regions
@@ -104,10 +105,14 @@ class Case:
 
     def class_of(self, sample: Sample) -> Class:
         """Return the class of failure of one element."""
+        return Class(int(self._again(sample).errors.classes[0]))
+
+    def _again(self, sample: Sample) -> Elements:
+        """Measure one element by itself."""
         fmt = self.subject.fmt
         patterns = (*sample.inputs, sample.actual)
         *inputs, actual = (tensors.from_bits(torch.tensor([p]), fmt) for p in patterns)
-        return Class(int(self.measured(tuple(inputs), actual).errors.classes[0]))
+        return self.measured(tuple(inputs), actual)
 
     def reproduce(self, *points: Point) -> str | None:
         """Return the command line that shows a finding again."""
@@ -130,7 +135,20 @@ class Case:
         failed = status is FindingStatus.FAILED
         points = [self.point(other)] if other else []
         points += [point] if point else []
-        reproduce = self.reproduce(*points) if failed else None
         return Finding(
-            check=check, status=status, message=message, input=shown, reproduce=reproduce
+            check=check,
+            status=status,
+            message=message,
+            input=shown,
+            reproduce=self.reproduce(*points) if failed else None,
+            # Of two elements it is neither's own error that is at fault.
+            strength=self._strength(sample) if failed and sample and not other else None,
         )
+
+    def _strength(self, sample: Sample) -> float | None:
+        """Return the error of one element over what the contract permits.
+
+        None where the fault is no size: NaN, an infinity, a sign of zero.
+        """
+        ratio = float(strength(self.contract, self._again(sample))[0])
+        return ratio if 1.0 < ratio < math.inf else None

@@ -13,7 +13,7 @@ from gelu_verify.job import Job
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-_STEPS_A_JOB = 8  # loading and seven checks
+_STEPS_A_JOB = 10  # loading and nine checks
 _PATIENCE_SECONDS = 1.0
 
 

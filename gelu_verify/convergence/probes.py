@@ -14,6 +14,8 @@ from gelu_verify.convergence.setting import Setting, predict
 
 #: Validation examples that a probe looks at, the first ones.
 _EXAMPLES = 64
+#: Minibatches from which the scatter of a gradient is estimated.
+_BATCHES = 8
 #: Logits and parts of the gradient that are kept, evenly spread.
 _KEPT = 512
 
@@ -22,22 +24,40 @@ def probe(setting: Setting, arm: Arm, seed: int, model: nn.Module, step: int) ->
     """Return a look at a model of an arm, beside the exact gradient in float64 at its weights."""
     wide = setting.build(Arm.EXACT64, seed, setting.site(Arm.EXACT64, seed))
     wide.load_state_dict(model.state_dict())  # widened: the same weights
-    logits, gradient = _graded(setting, arm, model)
-    _, exact = _graded(setting, Arm.EXACT64, wide)
+    valid = setting.data.valid_inputs[:_EXAMPLES], setting.data.valid_targets[:_EXAMPLES]
+    logits, gradient = _graded(setting, arm, model, *valid)
+    _, exact = _graded(setting, Arm.EXACT64, wide, *valid)
     return Probe(
         step=step,
         gradient_norm=float(gradient.norm()),
         gradient_error=float((gradient - exact).norm() / exact.norm()),
         gradient_cosine=float(gradient @ exact / (gradient.norm() * exact.norm())),
+        batch_noise=_batch_noise(setting, model, seed) if arm is Arm.REFERENCE else None,
         logits=_kept(logits),
         gradient=_kept(gradient),
     )
 
 
-def _graded(setting: Setting, arm: Arm, model: nn.Module) -> tuple[Tensor, Tensor]:
+def _batch_noise(setting: Setting, model: nn.Module, seed: int) -> float:
+    """Return how much the gradient of one minibatch scatters about the mean, relative to it."""
+    data = setting.data
+    order = torch.Generator().manual_seed(seed + 2)
+    gradients = []
+    for _ in range(_BATCHES):
+        batch = torch.randint(len(data.train_inputs), (setting.task.batch,), generator=order)
+        batch = batch.to(setting.device)
+        examples = data.train_inputs[batch], data.train_targets[batch]
+        gradients.append(_graded(setting, Arm.REFERENCE, model, *examples)[1])
+    every = torch.stack(gradients)
+    mean = every.mean(0)
+    variance = float((every - mean).square().sum()) / (_BATCHES - 1)
+    return math.sqrt(variance) / float(mean.norm())
+
+
+def _graded(
+    setting: Setting, arm: Arm, model: nn.Module, inputs: Tensor, targets: Tensor
+) -> tuple[Tensor, Tensor]:
     """Return logits, and the gradient of every parameter, float64 (P,)."""
-    inputs = setting.data.valid_inputs[:_EXAMPLES]
-    targets = setting.data.valid_targets[:_EXAMPLES]
     logits = predict(setting, arm, model, inputs)
     loss = functional.cross_entropy(logits.flatten(0, -2), targets.flatten())
     parts = torch.autograd.grad(loss, list(model.parameters()))

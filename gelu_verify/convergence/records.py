@@ -45,6 +45,11 @@ class Probe(Record):
     gradient_norm: float
     gradient_error: float = Field(description="‖gradient − exact‖ / ‖exact‖, at the same weights")
     gradient_cosine: float = Field(description="of the angle between the two")
+    batch_noise: float | None = Field(
+        None,
+        description="reference arm: standard deviation of a minibatch's gradient over the norm of "
+        "its mean",
+    )
     logits: tuple[float, ...] = Field(
         (), description="at most 512 of them, the same in every arm; kept in the ledger alone"
     )
@@ -95,7 +100,10 @@ class Endpoint(Record):
 
     name: str
     pairs: int
-    seed_deviation: float = Field(description="standard deviation of the reference over seeds")
+    scatter: float = Field(
+        description="standard deviation of the reference over seeds; of the gradient, of a "
+        "minibatch's over the square root of the steps"
+    )
     noise_rms: float = Field(description="root mean square of noise arm − reference")
     margin: float = Field(description="smallest mean difference that would matter")
     differences: tuple[float, ...] = Field(description="kernel − reference, a seed each")
@@ -128,7 +136,7 @@ class GradientTest(Record):
     """Whether the kernel's gradients are farther from exact than those of the noise arm."""
 
     ratio: float = Field(description="median of kernel over noise, relative error a seed")
-    p_value: float = Field(description="one-sided Wilcoxon signed-rank test over seeds")
+    p_value: float = Field(description="one-sided paired t test of its logarithm")
     relative_error: float = Field(description="the kernel's median")
     told_apart: bool
 

@@ -62,6 +62,17 @@ def volume(x: torch.Tensor) -> torch.Tensor:
     return x[: x.numel() // 15 * 15].reshape(-1, 3, 5)
 
 
+def channels_last(x: torch.Tensor) -> torch.Tensor:
+    """Return pictures (N/30, 3, 2, 5) whose channels are adjacent in memory."""
+    pictures = x[: x.numel() // 30 * 30].reshape(-1, 3, 2, 5)
+    return pictures.contiguous(memory_format=torch.channels_last)
+
+
+def permuted(x: torch.Tensor) -> torch.Tensor:
+    """Return three dimensions (N/15, 3, 5), dense, with the middle one slowest in memory."""
+    return volume(x).permute(1, 2, 0).contiguous().permute(2, 0, 1)
+
+
 #: Columns of the matrices that a kernel with one value a column takes; no multiple of a vector.
 COLUMNS = 61
 
@@ -114,6 +125,8 @@ ROUTES: tuple[Route, ...] = (
     Route("offset", offset),
     Route("expanded", expanded),
     Route("3-d", volume),
+    Route("permuted", permuted),
+    Route("channels last", channels_last),
     Route("short (7)", _same, 7),
     Route("single", _same, 1),
     Route("0-d", _scalar, 1),

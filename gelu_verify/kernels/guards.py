@@ -162,10 +162,19 @@ class _Allocator(TorchDispatchMode):
         super().__init__()
         self.guards, self.device = guards, device
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Keep torch from wrapping the method below, which would load its compiler: seconds."""
+        return False
+
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        kwargs = kwargs or {}
+        if "torch._dynamo" in sys.modules:
+            return torch._dynamo.disable(self._dispatched)(func, args, kwargs or {})
+        return self._dispatched(func, args, kwargs or {})
+
+    def _dispatched(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if func.namespace not in _OF_TORCH:
             # An operator of the user's: what it allocates inside is to be guarded too.
             key = getattr(torch._C.DispatchKey, self.device.type.upper())

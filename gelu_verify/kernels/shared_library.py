@@ -88,6 +88,9 @@ def _on_tensors(function: Callable[..., None], symbol: str) -> Callable[..., tor
             raise NotImplementedError(
                 f"{symbol} is a C function of float (fp32) or double (fp64), got {x.dtype}"
             )
+        if any(part.dtype != x.dtype for part in inputs):
+            got = ", ".join(str(part.dtype) for part in inputs)
+            raise TypeError(f"{symbol}: got {got}, expected arguments of one dtype")
         if any(part.requires_grad for part in inputs):
             raise NotImplementedError(f"{symbol} is a C function and has no gradient")
         arrays = [part.contiguous() for part in inputs]

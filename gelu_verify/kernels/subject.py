@@ -66,10 +66,12 @@ class Subject(Callee):
     """A kernel of an elementwise operator.
 
     via: "autograd" where a backward is reached through the kernel's own differentiation.
+    forward: the kernel itself, there.
     """
 
     operator: Operator
     via: str | None = None
+    forward: Callable[..., Any] | None = None
 
     def apply(self, *arguments: torch.Tensor) -> Any:
         """Call the kernel element by element and return what it gives, unchecked.
@@ -147,12 +149,20 @@ def differentiable(subject: Subject) -> bool:
     return isinstance(result, torch.Tensor) and result.grad_fn is not None
 
 
-def through_autograd(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``(dy, x) -> gradient of function at x times dy``."""
+def through_autograd(
+    function: Callable[..., Any], *, interleaved: bool = False
+) -> Callable[..., Any]:
+    """Return ``(dy, x) -> gradient of function at x times dy``.
+
+    interleaved: call the function on other values between its forward and its backward.
+    """
 
     def backward(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         # detach() keeps the layout, so that a strided x stays a strided x.
         leaf = x.detach().requires_grad_()
-        return torch.autograd.grad(function(leaf), leaf, dy)[0]
+        result = function(leaf)
+        if interleaved:
+            function((-x.detach()).requires_grad_())
+        return torch.autograd.grad(result, leaf, dy)[0]
 
     return backward

@@ -36,8 +36,19 @@ from gelu_verify.records.fused import (
     Quantity,
 )
 from gelu_verify.records.results import SCHEMA_VERSION, Environment, KernelResult, Results
+from gelu_verify.records.selftest import (
+    NAMED_TEST,
+    CatalogueResult,
+    Caught,
+    DefectResult,
+    Fate,
+    SelftestResults,
+    SoundResult,
+    UsualVerdict,
+)
 
 __all__ = [
+    "NAMED_TEST",
     "PAIRS",
     "SCHEMA_VERSION",
     "Accuracy",
@@ -49,11 +60,15 @@ __all__ = [
     "BinadeMaximum",
     "BoundAccuracy",
     "CaseAccuracy",
+    "CatalogueResult",
+    "Caught",
     "Certification",
     "ClassCount",
     "Comparable",
+    "DefectResult",
     "Environment",
     "Examples",
+    "Fate",
     "Finding",
     "FindingStatus",
     "Fingerprint",
@@ -70,7 +85,10 @@ __all__ = [
     "Results",
     "Reversals",
     "Saturation",
+    "SelftestResults",
+    "SoundResult",
     "SpecialValue",
     "Status",
     "Tightest",
+    "UsualVerdict",
 ]

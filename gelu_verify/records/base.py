@@ -48,3 +48,7 @@ class Finding(Record):
     input: str | None = Field(None, description="input that shows it, decimal and bit pattern")
     reproduce: str | None = Field(None, description="a command line that shows it again")
     link: str | None = Field(None, description="public report, for a known issue")
+    strength: float | None = Field(
+        None,
+        description="error over what is permitted at that input, where the finding has a size",
+    )

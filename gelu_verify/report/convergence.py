@@ -87,7 +87,7 @@ def _inference(swapped: Sequence[Agreement]) -> str:
 
 
 def _tables(found: Convergence) -> list[tuple[tuple[str, ...], _Rows]]:
-    endpoints = [
+    endpoints: _Rows = [
         (
             e.name,
             f"{e.mean:+.2e}",
@@ -96,16 +96,16 @@ def _tables(found: Convergence) -> list[tuple[tuple[str, ...], _Rows]]:
             f"{e.p_equivalent:.1e}",
             f"{e.p_different:.1e}",
             f"{e.power:.2f}",
-            f"{e.seed_deviation:.1e}",
+            f"{e.scatter:.1e}",
             f"{e.noise_rms:.1e}",
         )
         for e in found.endpoints
     ]
-    header = (
+    header: tuple[str, ...] = (
         *("endpoint", "difference", f"{100 - 200 * found.alpha:.0f} % interval", "margin"),
-        *("p equivalent", "p different", "power", "seeds", "1 ULP"),
+        *("p equal", "p different", "power", "scatter", "1 ULP"),
     )
-    drift = [
+    drift: _Rows = [
         (
             d.arm.value,
             str(d.step),
@@ -117,6 +117,7 @@ def _tables(found: Convergence) -> list[tuple[tuple[str, ...], _Rows]]:
         for d in found.drift
         if d.arm is not Arm.EXACT64
     ]
+    drifting: tuple[str, ...]
     drifting = ("arm", "step", "logits", "gradient norm", "1 − cosine", "gradient at own weights")
     return [(h, rows) for h, rows in ((header, endpoints), (drifting, drift)) if rows]
 

@@ -89,3 +89,11 @@ def escape(text: str) -> str:
     for mark in ("\\", "|", "*", "_", "`", "<", ">", "[", "]"):
         text = text.replace(mark, "\\" + mark)
     return text.replace("\n", " ")
+
+
+def link(report: str) -> str:
+    """Return a link to a public report, ``owner/repository#number``; a dash for none."""
+    if not report:
+        return "-"
+    repository, _, number = report.partition("#")
+    return f"[{escape(report)}](https://github.com/{repository}/issues/{number})"

@@ -8,7 +8,7 @@ from pathlib import Path
 from gelu_verify.baseline import Baseline
 from gelu_verify.convergence.records import Convergence
 from gelu_verify.gate.record import GateResults
-from gelu_verify.records import Record, Results
+from gelu_verify.records import Record, Results, SelftestResults
 
 _FOLDER = Path(__file__).parent
 #: The content of a check's JSON file, a gate's, a baseline (beside its digest), a convergence.
@@ -17,6 +17,7 @@ SCHEMAS: dict[Path, type[Record]] = {
     _FOLDER / "gate.schema.json": GateResults,
     _FOLDER / "baseline.schema.json": Baseline,
     _FOLDER / "convergence.schema.json": Convergence,
+    _FOLDER / "selftest.schema.json": SelftestResults,
 }
 
 

@@ -1,6 +1,9 @@
 """Conduct: what a kernel does besides its values."""
 
+import itertools
+
 import pytest
+import torch
 
 from gelu_verify.checks import conduct
 from gelu_verify.kernels.subject import KernelFailure, ResultFault
@@ -84,3 +87,67 @@ def test_overwriting_is_not_measured_when_the_sweep_runs():
     before = result.sweep.digest
     assert result.elements.errors.finite.any()
     assert result.sweep.digest == before
+
+
+def test_other_calls_are_named_when_a_result_depends_on_them():
+    seen = []
+
+    def kernel(x):
+        y = kernels.correct(x)
+        seen.append(x.numel())
+        return y * 1.01 if len(set(seen)) > 1 and x.numel() > 1000 else y
+
+    found = failures(conduct.run(case(kernel)))
+    assert found[0].message.startswith("identical calls with others between differ in")
+
+
+def test_drift_is_named_when_many_calls_change_a_result():
+    calls = itertools.count()
+
+    def kernel(x):
+        y = kernels.correct(x)
+        return y if next(calls) < 100 else y * 1.01
+
+    (found,) = failures(conduct.run(case(kernel)))
+    assert found.message.startswith("after 256 calls identical ones differ in")
+
+
+def test_argument_is_not_to_be_returned_where_the_result_is_equal_to_it():
+    def kernel(x):
+        saturated = x.numel() and bool((x > 20).all())
+        return x if saturated else kernels.correct(x)
+
+    found = failures(conduct.run(case(kernel)))
+    assert found[0].message == "saturated input: the result shares storage with an argument"
+
+
+def test_call_after_an_empty_one_is_compared():
+    empty = []
+
+    def kernel(x):
+        if not x.numel():
+            empty.append(x)
+        y = kernels.correct(x)
+        return y * 0 if empty and x.numel() else y
+
+    (found,) = failures(conduct.run(case(kernel)))
+    assert found.message.startswith("the call after an empty one differs in")
+
+
+def test_saved_tensors_must_outlive_another_forward():
+    kept = {}
+
+    class Shared(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.kept = kept.setdefault(x.shape, torch.empty_like(x)).copy_(x)
+            return kernels.correct(x)
+
+        @staticmethod
+        def backward(ctx, dy):
+            return kernels.correct_backward(dy, ctx.kept)
+
+    sound = kernels.differentiable(kernels.correct_backward)
+    assert not failures(conduct.run(backward(sound, via="autograd")))
+    (found,) = failures(conduct.run(backward(Shared.apply, via="autograd")))
+    assert found.message.startswith("another forward in between changes the gradient in")

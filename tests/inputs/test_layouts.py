@@ -9,7 +9,7 @@ from gelu_verify.formats import FORMATS, tensors
 from gelu_verify.inputs import layouts
 from gelu_verify.inputs.layouts import CONTIGUOUS, ROUTES, Route
 
-#: A multiple of 4, 8 and 15: no layout leaves a remainder out.
+#: A multiple of 4, 8, 15 and 30: no layout leaves a remainder out.
 COUNT = 240
 by_name = {route.name: route for route in ROUTES}
 every_route = pytest.mark.parametrize("route", ROUTES, ids=lambda r: r.name)
@@ -49,6 +49,8 @@ def test_layouts_work_in_every_format(route: Route, name: str) -> None:
         ("offset", (240,), (1,), True, 1),
         ("expanded", (240, 3), (1, 0), False, 0),
         ("3-d", (16, 3, 5), (15, 5, 1), True, 0),
+        ("permuted", (16, 3, 5), (1, 80, 16), False, 0),
+        ("channels last", (8, 3, 2, 5), (30, 1, 15, 3), False, 0),
         ("short (7)", (7,), (1,), True, 0),
         ("single", (1,), (1,), True, 0),
         ("0-d", (), (), True, 0),
@@ -66,7 +68,7 @@ def test_route_has_the_layout_it_is_named_after(
 
 
 def test_all_routes_are_listed_above() -> None:
-    assert len(by_name) == len(ROUTES) == 9
+    assert len(by_name) == len(ROUTES) == 11
     assert (CONTIGUOUS.name, CONTIGUOUS.values_per_call) == ("contiguous", 0)
 
 

@@ -10,6 +10,8 @@ import torch
 
 
 def _correct(x):
+    if not x.is_floating_point():
+        raise TypeError(f"x: got {x.dtype}")
     wide = x.double()
     y = 0.5 * wide * torch.erfc(-wide * 0.7071067811865476)
     return torch.where(x == -torch.inf, -0.0, y).to(x.dtype)

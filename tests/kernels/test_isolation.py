@@ -44,10 +44,10 @@ def test_verdict_is_typed_when_a_kernel_harms_its_process(name, limits, status, 
     (job,) = _jobs(name, "bf16")[:1]
     (result,), checks = _run([job], limits)
     assert result.status is status
-    assert result.findings[-1].check == "conduct"
+    assert result.findings[-1].check == "memory"
     assert result.findings[-1].message.startswith(message)
     assert result.findings[-1].reproduce.startswith("gelu-verify check ")
-    assert checks == [(0, "loading"), (0, "conduct")]
+    assert checks == [(0, "loading"), (0, "memory")]
 
 
 def test_only_its_own_format_is_lost_when_one_crashes():
@@ -65,6 +65,7 @@ def test_what_was_learnt_is_kept_when_a_kernel_dies_late():
     assert result.accuracy.count > 10_000
     assert result.formula_found.found == "erf"
     assert [f.check for f in result.findings] == [
+        "memory",
         "conduct",
         "accuracy",
         "formula",

@@ -65,7 +65,8 @@ def _verdict(case: FusedCase, found: Ratios) -> list[Finding]:
         findings.append(case.finding("bound", FindingStatus.FAILED, message))
     if told := found.told():
         text, message = told
-        findings.append(case.finding("bound", FindingStatus.FAILED, message, text))
+        failed = FindingStatus.FAILED
+        findings.append(case.finding("bound", failed, message, text, found.max_ratio))
     if not findings:
         message = (
             f"{found.elements:,} elements of {found.cases} cases within their bound; "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -80,9 +81,17 @@ class FusedCase:
         return result
 
     def finding(
-        self, check: str, status: FindingStatus, message: str, problem: Problem | str | None = None
+        self,
+        check: str,
+        status: FindingStatus,
+        message: str,
+        problem: Problem | str | None = None,
+        strength: float | None = None,
     ) -> Finding:
-        """Build a finding; one that failed carries its case and how to see it again."""
+        """Build a finding; one that failed carries its case and how to see it again.
+
+        strength: error over bound, where the finding has a size.
+        """
         failed = status is FindingStatus.FAILED
         cases = (str(problem),) if problem else ()
         return Finding(
@@ -91,4 +100,5 @@ class FusedCase:
             message=message,
             input=f"case {problem}" if problem else None,
             reproduce=reproduce(self.job, cases=cases) if failed else None,
+            strength=strength if strength is not None and math.isfinite(strength) else None,
         )

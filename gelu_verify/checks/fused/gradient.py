@@ -73,8 +73,8 @@ def _verdicts(case: FusedCase, found: dict[str, Ratios]) -> list[Finding]:
     for name, ratios in found.items():
         if told := ratios.told():
             text, message = told
-            said = f"d{name}: {message}"
-            findings.append(case.finding("gradient", FindingStatus.FAILED, said, text))
+            failed, said = FindingStatus.FAILED, f"d{name}: {message}"
+            findings.append(case.finding("gradient", failed, said, text, ratios.max_ratio))
     if not findings:
         shown = ", ".join(f"d{name} {figure(r.max_ratio)}" for name, r in found.items())
         message = f"within their bounds; at most {shown} of it"

@@ -36,11 +36,6 @@ def saturated_backward(dy: Tensor, x: Tensor) -> Tensor:
     return (dy.double() * slope).to(x.dtype)
 
 
-def other_formula_backward(dy: Tensor, x: Tensor) -> Tensor:
-    """Return the gradient of the tanh formula, for the erf formula's forward."""
-    return (dy.double() * fast.derivative(x.double(), "tanh")).to(x.dtype)
-
-
 class _TailLost(torch.autograd.Function):
     """GELU that is 0 below -3, value and gradient: 0.004 absolute, all of the value there."""
 
