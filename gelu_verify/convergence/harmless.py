@@ -20,7 +20,7 @@ _WHERE = {
 
 
 def sentences(runs: Sequence[Run], verdict: Verdict) -> tuple[str, ...]:
-    """Return what an error in each part of the left tail could do, and what this kernel's did."""
+    """Return what an error in the left tail could do here, and which large ones training hid."""
     exposed = [run.exposure for run in runs if run.arm is Arm.REFERENCE and run.exposure]
     if not exposed:
         return ()
@@ -37,9 +37,15 @@ def sentences(runs: Sequence[Run], verdict: Verdict) -> tuple[str, ...]:
 
 
 def _tail(rows: dict[str, Exposure]) -> str:
+    """Say what errors in the left tail can do to what these models compute, if they reach it."""
     deep = [rows[name] for name in ("zero", "deep_tail")]
     share, value = sum(r.share for r in deep), sum(r.value_share for r in deep)
     tail = rows["tail"]
+    if not share and not tail.share:
+        return (
+            "The trained models' activations get no input below −3: errors there, whatever their "
+            "ULP, do not matter to this task, and this task does not show what they do to others."
+        )
     return (
         f"Of the inputs of the trained models' activations {share:.2g} are below −5.54 and carry "
         f"{value:.1g} of the sum of |f|; {tail.share:.2g} are from −5.54 to −3 and carry "

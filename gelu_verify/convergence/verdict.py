@@ -61,8 +61,8 @@ def gradient_error(run: Run) -> float:
     return _rms([probe.gradient_error for probe in run.probes])
 
 
-LOSS, AREA = "final validation loss", "area under the loss curve"
-ACCURACY, GRADIENT = "final validation accuracy", "gradient error"
+#: Of the validation set: final loss, area under its curve, final accuracy; then the gradient.
+LOSS, AREA, ACCURACY, GRADIENT = "final loss", "loss area", "accuracy", "gradient error"
 ENDPOINTS: dict[str, Callable[[Run], float]] = {
     LOSS: lambda run: run.losses[-1],
     AREA: area,

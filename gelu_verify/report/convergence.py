@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from gelu_verify.convergence.records import Agreement, Arm, Convergence
+from gelu_verify.convergence.records import Agreement, Convergence
 from gelu_verify.report import markdown
 from gelu_verify.report.numbers import figure
 
@@ -20,7 +20,8 @@ def show(console: Console, found: Convergence) -> None:
     console.print(escape(f"{_title(found)}  {_verdict(found)}"), highlight=False)
     for line in (*found.reasons, *found.harmless, *_facts(found)):
         console.print(escape(f"  {line}"), highlight=False)
-    for header, rows in _tables(found):
+    last = max((d.step for d in found.drift), default=0)
+    for header, rows in _tables(found, first=last):
         console.print(_table(header, rows))
 
 
@@ -42,7 +43,7 @@ def as_markdown(found: Convergence) -> str:
         lines += ["## What does not matter here", ""]
         lines += [*(markdown.escape(line) for line in found.harmless), ""]
     lines += ["## Figures", "", *(f"- {markdown.escape(line)}" for line in _facts(found)), ""]
-    for header, rows in _tables(found):
+    for header, rows in _tables(found, first=0):
         lines += ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
         lines += ["| " + " | ".join(markdown.escape(cell) for cell in row) + " |" for row in rows]
         lines.append("")
@@ -86,7 +87,8 @@ def _inference(swapped: Sequence[Agreement]) -> str:
     )
 
 
-def _tables(found: Convergence) -> list[tuple[tuple[str, ...], _Rows]]:
+def _tables(found: Convergence, first: int) -> list[tuple[tuple[str, ...], _Rows]]:
+    """Return header and rows of the endpoints, and of the drift from step ``first`` on."""
     endpoints: _Rows = [
         (
             e.name,
@@ -115,7 +117,7 @@ def _tables(found: Convergence) -> list[tuple[tuple[str, ...], _Rows]]:
             f"{d.gradient_error:.1e}",
         )
         for d in found.drift
-        if d.arm is not Arm.EXACT64
+        if d.step >= first
     ]
     drifting: tuple[str, ...]
     drifting = ("arm", "step", "logits", "gradient norm", "1 − cosine", "gradient at own weights")
