@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import os
 import time
 from collections.abc import Callable
@@ -13,12 +15,13 @@ import torch
 
 from gelu_verify import formats, operators, provenance
 from gelu_verify.campaign import key
-from gelu_verify.convergence import harmless, sites, verdict
+from gelu_verify.convergence import agreement, harmless, probes, sites, training, verdict
+from gelu_verify.convergence import setting as setting_of
 from gelu_verify.convergence.records import Arm, Convergence, Run
 from gelu_verify.convergence.setting import Setting
 from gelu_verify.convergence.sites import Site
 from gelu_verify.convergence.tasks import Task
-from gelu_verify.convergence.training import train
+from gelu_verify.convergence.tasks import task as task_of
 from gelu_verify.errors import GeluVerifyError, UnavailableError, UsageError, unknown_name
 from gelu_verify.job import Job
 from gelu_verify.kernels import loading
@@ -150,7 +153,7 @@ def _trained(
             for index, (arm, seed) in enumerate(units):
                 on_run(index, len(units), f"{arm.value}, seed {seed}")
                 if (arm, seed) not in runs:
-                    content = train(setting, arm, seed).model_dump_json()
+                    content = training.train(setting, arm, seed).model_dump_json()
                     ledger.record(list(Arm).index(arm) * MOST_SEEDS + seed, content)
                     # Read back, so that a run that goes on decides from the same digits.
                     runs[arm, seed] = Run.model_validate_json(content)
@@ -168,12 +171,23 @@ def _key(experiment: Experiment, digest: str) -> dict[str, str]:
     """Return all that a run depends on; how many seeds there are is not among it."""
     job, task = experiment.job, experiment.task
     found = key.of(job, f"{job.format}, task {task.name}, data {digest}, {task.recipe()}")
+    found["trained by"] = _source_digest(task)
     found["threads"] = str(torch.get_num_threads())
     if experiment.backward is not None:
         own = job.model_copy(update={"spec": experiment.backward})
         found["backward"] = experiment.backward.target
         found["backward source"] = key.of(own, "")["kernel source"]
     return found
+
+
+def _source_digest(task: Task) -> str:
+    """Return 16 hex digits that tell versions of the code that trains, and of the model, apart."""
+    ours = (sites, setting_of, training, probes, agreement, task_of)
+    files = [str(module.__file__) for module in ours]
+    state = hashlib.sha256()
+    for file in (*files, inspect.getsourcefile(task.build)):
+        state.update(Path(file).read_bytes() if file else b"")
+    return state.hexdigest()[:16]
 
 
 def _default_path(found: dict[str, str]) -> Path:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from gelu_verify.convergence.records import Agreement, Convergence
+from gelu_verify.convergence.records import Agreement, Convergence, Verdict
 from gelu_verify.report import markdown
 from gelu_verify.report.numbers import figure
 
@@ -68,6 +68,9 @@ def _facts(found: Convergence) -> list[str]:
     if any(found.diverged.values()):
         counts = ", ".join(f"{arm.value} {n}" for arm, n in found.diverged.items() if n)
         lines.append(f"without a finite loss to the end: {counts}")
+    held = [e.name for e in found.endpoints if e.p_equivalent < found.alpha]
+    if held and found.verdict is not Verdict.EQUIVALENT:
+        lines.append(f"within their margins all the same: {', '.join(held)}")
     seen = ", ".join(f"{e.name} {figure(e.smallest_seen)}" for e in found.endpoints)
     if seen:
         lines.append(f"effects that would have been called different with 90 % power: {seen}")

@@ -61,7 +61,7 @@ def test_margin_of_the_gradient_is_a_quarter_of_the_minibatches_noise_over_root_
 def test_verdict_when(parts, expected, words):
     found = verdict.decide(experiment(**parts), 0.05)
     assert found.verdict is expected
-    assert words in found.reasons[0]
+    assert any(words in reason for reason in found.reasons)
 
 
 def test_seeds_needed_would_decide_when_they_are_there():
