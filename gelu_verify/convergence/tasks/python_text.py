@@ -18,7 +18,7 @@ _MOST = 4 << 20
 _CONTEXT = 64
 _WIDTH = 64
 #: Windows at the end of the text, of which nothing is trained on.
-_VALIDATION = 64
+_VALIDATION = 32
 
 
 def load() -> Data:
@@ -59,4 +59,4 @@ class Gpt(nn.Module):
         return self.head(self.norm(self.blocks(self.place(self.embed(codes)))))
 
 
-TASKS = (Task("python-gpt", "byte-level GPT on the standard library", load, Gpt, 200, 16, 3e-3),)
+TASKS = (Task("python-gpt", "byte-level GPT on the standard library", load, Gpt, 150, 8, 3e-3),)
