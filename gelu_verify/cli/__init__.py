@@ -8,7 +8,16 @@ from typing import Any, NoReturn
 
 import typer
 
-from gelu_verify.cli import baseline, check, gate, gate_alarms, hunt, listing, selftest
+from gelu_verify.cli import (
+    baseline,
+    check,
+    converge,
+    gate,
+    gate_alarms,
+    hunt,
+    listing,
+    selftest,
+)
 from gelu_verify.errors import GeluVerifyError
 
 #: What typer raises for a wrong option; it keeps its own copy of click, under another name.
@@ -29,6 +38,7 @@ app.command("gate")(gate.command)
 app.add_typer(baseline.app)
 app.command("gate-alarms")(gate_alarms.command)
 app.command("hunt")(hunt.command)
+app.command("converge")(converge.command)
 app.command("list")(listing.command)
 app.command("selftest")(selftest.command)
 

@@ -6,15 +6,17 @@ import json
 from pathlib import Path
 
 from gelu_verify.baseline import Baseline
+from gelu_verify.convergence.records import Convergence
 from gelu_verify.gate.record import GateResults
 from gelu_verify.records import Record, Results, SelftestResults
 
 _FOLDER = Path(__file__).parent
-#: The content of a check's JSON file, of a gate's, and of a baseline (beside its digest).
+#: The content of a check's JSON file, a gate's, a baseline (beside its digest), a convergence.
 SCHEMAS: dict[Path, type[Record]] = {
     _FOLDER / "results.schema.json": Results,
     _FOLDER / "gate.schema.json": GateResults,
     _FOLDER / "baseline.schema.json": Baseline,
+    _FOLDER / "convergence.schema.json": Convergence,
     _FOLDER / "selftest.schema.json": SelftestResults,
 }
 

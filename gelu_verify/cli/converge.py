@@ -1,0 +1,108 @@
+"""``gelu-verify converge KERNEL``: does training with the kernel still work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gelu_verify.cli import options
+
+
+def command(
+    kernel: Annotated[str, typer.Argument(metavar="KERNEL", help=options.KERNEL_HELP)],
+    operator: options.Operator = None,
+    formula: options.Formula = None,
+    format: Annotated[str, typer.Option(help="fp32, fp64, bf16 or fp16 (autocast).")] = "fp32",
+    backward: Annotated[
+        str | None,
+        typer.Option(metavar="KERNEL", help="Kernel (dy, x) of the gradient, of one without."),
+    ] = None,
+    task: Annotated[
+        str,
+        typer.Option(
+            help="digits-mlp, digits-transformer, python-gpt, or your own: module:name or "
+            "path/to/file.py:name of a Task."
+        ),
+    ] = "digits-mlp",
+    device: options.Device = "cpu",
+    seeds: Annotated[int, typer.Option(min=3, max=99_999, help="Seeds to train from.")] = 12,
+    steps: Annotated[
+        int | None, typer.Option(min=10, help="Steps a run. [default: the task's own]")
+    ] = None,
+    alpha: Annotated[
+        float, typer.Option(min=1e-6, max=0.2, help="Probability of either wrong verdict.")
+    ] = 0.05,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(help="File that keeps finished runs. [default: in the user's cache]"),
+    ] = None,
+    json: Annotated[Path | None, options.output("the record")] = None,
+    markdown: Annotated[Path | None, options.output("the record as Markdown")] = None,
+) -> None:
+    """Train with the kernel and with the exact activation, paired, and decide with statistics.
+
+    Exit status: 0 equivalent, 1 different, 3 not enough seeds to decide. The kernel runs in this
+    process. A run that was killed goes on where it was, with the same result.
+
+    Examples: gelu-verify converge torch-erf
+    gelu-verify converge triton-erf --backward triton-erf-backward --task python-gpt --device cuda
+    """
+    import os
+    from dataclasses import replace
+
+    if device == "cpu":
+        os.environ.setdefault("TRITON_INTERPRET", "1")
+    from gelu_verify.convergence import run as experiments
+    from gelu_verify.convergence import tasks
+    from gelu_verify.job import plan
+    from gelu_verify.kernels import registry
+    from gelu_verify.report import convergence, files, terminal
+
+    for path in (json, markdown):
+        files.require_writable(path)
+    chosen = tasks.find(task)
+    if steps is not None:
+        chosen = replace(chosen, steps=steps)
+    job = plan(kernel, operator=operator, formula=formula, format_names=(format,), device=device)[0]
+    experiment = experiments.Experiment(
+        job=job,
+        task=chosen,
+        seeds=tuple(range(seeds)),
+        backward=registry.find(backward) if backward else None,
+        alpha=alpha,
+        ledger=ledger,
+    )
+    with _bar(f"{job.spec.name} {chosen.name}") as on_run:
+        found = experiments.run(experiment, on_run)
+    if json is not None:
+        files.put(json, found.model_dump_json(indent=1) + "\n")
+    if markdown is not None:
+        files.put(markdown, convergence.as_markdown(found))
+    if files.STDOUT not in (str(json), str(markdown)):
+        convergence.show(terminal.console(), found)
+    raise typer.Exit(found.verdict.exit_status)
+
+
+@contextmanager
+def _bar(title: str) -> Iterator[Callable[[int, int, str], None]]:
+    """Yield what the experiment tells how far it is; a bar with the time left on a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeRemainingColumn as Left
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=24))
+    with Progress(
+        *columns, MofNCompleteColumn(), Left(), console=console, transient=True,
+        disable=not console.is_terminal,
+    ) as progress:  # fmt: skip
+        bar = progress.add_task(title, total=None)
+
+        def on_run(done: int, total: int, what: str) -> None:
+            progress.update(bar, completed=done, total=total, description=f"{title}: {what}")
+
+        yield on_run

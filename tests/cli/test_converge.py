@@ -1,0 +1,51 @@
+"""``gelu-verify converge``."""
+
+import json
+
+import pytest
+
+from gelu_verify.convergence.records import Convergence
+from tests.cli.command import here
+
+TASK = ("--task", "tests.convergence.tiny:TASK", "--seeds", "3")
+
+
+@pytest.fixture
+def converge(capsys, monkeypatch, tmp_path):
+    def run(*words):
+        return here(
+            capsys, monkeypatch, "converge", *words, *TASK, "--ledger", tmp_path / "l.sqlite"
+        )
+
+    return run
+
+
+def test_equivalent_is_0_with_record_and_markdown(converge, tmp_path):
+    record, text = tmp_path / "r.json", tmp_path / "r.md"
+    done = converge("torch-erf", "--json", record, "--markdown", text)
+    assert done.status == 0
+    assert "EQUIVALENT" in done.out
+    found = Convergence.model_validate_json(record.read_text())
+    assert found.seeds == (0, 1, 2)
+    assert found.name == "torch-erf"
+    assert "## What does not matter here" in text.read_text()
+    assert "| final loss |" in text.read_text()
+
+
+def test_different_is_1(converge):
+    done = converge("tests.convergence.kernels:nan_backward", "--json", "-")
+    assert done.status == 1
+    assert json.loads(done.out)["verdict"] == "different"
+
+
+def test_not_enough_seeds_is_3_with_how_many_are_needed(converge):
+    done = converge("reference_kernels.training_faults:missing_term_backward")
+    assert done.status == 3
+    assert "seeds would decide" in done.out
+
+
+@pytest.mark.parametrize("words", [("torch-erf", "--format", "fp8_e5m2"), ("torch-geglu",)])
+def test_what_cannot_be_trained_with_is_2(converge, words):
+    done = converge(*words)
+    assert done.status == 2
+    assert "converge" in done.err

@@ -1,0 +1,143 @@
+"""Experiments on a task that trains in a tenth of a second."""
+
+import pytest
+
+from gelu_verify.convergence import run as experiments
+from gelu_verify.convergence.records import Arm, Verdict
+from gelu_verify.convergence.run import ConvergenceInterrupted, Experiment
+from gelu_verify.errors import UsageError
+from gelu_verify.job import plan
+from gelu_verify.kernels import registry
+from gelu_verify.kernels.failure import KernelFailure
+from gelu_verify.ledger import LedgerRefused
+from reference_kernels import training_faults
+from tests.convergence import kernels
+from tests.convergence.tiny import TASK
+
+SEEDS = (0, 1, 2)
+
+
+@pytest.fixture
+def converge(tmp_path):
+    def run(function, on_run=lambda *_: None, seeds=SEEDS, ledger="a", backward=None, **declared):
+        module = function.__module__
+        declared.setdefault("operator", "gelu")
+        fmt = declared.pop("fmt", "fp32")
+        job = plan(f"{module}:{function.__name__}", format_names=(fmt,), **declared)[0]
+        spec = registry.find(f"{module}:{backward.__name__}") if backward else None
+        experiment = Experiment(
+            job, TASK, seeds, spec, ledger=tmp_path / f"{ledger}.sqlite", function=function
+        )
+        return experiments.run(experiment, on_run)
+
+    return run
+
+
+def facts(record):
+    """What two runs of one experiment must agree in."""
+    volatile = {"environment", "seconds", "trained"}
+    return record.model_dump(exclude=volatile)
+
+
+def test_torchs_gelu_is_equivalent(converge):
+    found = converge(kernels.gelu)
+    assert found.verdict is Verdict.EQUIVALENT
+    assert {e.name for e in found.endpoints} == {
+        "final loss", "loss area", "accuracy", "gradient error"
+    }  # fmt: skip
+    assert all(e.pairs == 3 and e.margin > 0 for e in found.endpoints)
+    assert found.runs[0].losses[-1] < 0.95 * found.runs[0].losses[0]  # it learns
+    assert len(found.runs) == found.trained == 5 * 3
+    agreement = next(r.agreement for r in found.runs if r.arm is Arm.REFERENCE)
+    assert agreement.examples == agreement.top1_agree == 200
+    assert 0 < agreement.largest_logit_error < 1e-5
+    shares = [sum(e.share for e in r.exposure) for r in found.runs if r.exposure]
+    assert shares == pytest.approx([1.0] * 3)
+
+
+def test_tanh_is_equivalent_when_it_is_declared(converge):
+    found = converge(kernels.gelu_tanh, formula="tanh")
+    assert found.verdict is Verdict.EQUIVALENT
+    assert not found.gradients.relative_error > 1e-5
+
+
+def test_tanh_is_told_apart_when_erf_is_declared(converge):
+    found = converge(kernels.gelu_tanh)
+    assert found.gradients.told_apart
+    assert found.gradients.ratio > 100
+
+
+def test_a_missing_term_of_the_gradient_is_different(converge):
+    fault = training_faults.missing_term_backward
+    found = converge(fault, operator="gelu_backward", seeds=(0, 1, 2, 3, 4))
+    assert found.verdict is Verdict.DIFFERENT
+    assert found.gradients.told_apart
+    assert "beyond the margin" in found.reasons[0]
+
+
+def test_a_loss_that_is_no_number_is_different(converge):
+    found = converge(kernels.nan_backward, operator="gelu_backward")
+    assert found.verdict is Verdict.DIFFERENT
+    assert found.diverged[Arm.KERNEL] == 3
+    assert sum(found.diverged.values()) == 3
+    assert "diverged from 3 of 3 seeds" in found.reasons[0]
+    run = next(r for r in found.runs if r.arm is Arm.KERNEL)
+    assert run.first_nonfinite == 2  # the first step with weights that are no number
+    text = found.model_dump_json()
+    assert type(found).model_validate_json(text).model_dump_json() == text
+
+
+def test_a_killed_run_goes_on_to_the_same_result(converge):
+    def stop(done, total, what):
+        if done == 7:
+            raise KeyboardInterrupt
+
+    with pytest.raises(ConvergenceInterrupted, match="7 of 15 runs done"):
+        converge(kernels.gelu, stop)
+    resumed = converge(kernels.gelu)
+    whole = converge(kernels.gelu, ledger="other")
+    assert (resumed.trained, whole.trained) == (8, 15)
+    assert facts(resumed) == facts(whole)
+
+
+def test_more_seeds_train_only_what_is_new_and_another_kernel_is_refused(converge):
+    converge(kernels.gelu)
+    assert converge(kernels.gelu, seeds=(0, 1, 2, 3)).trained == 5
+    with pytest.raises(LedgerRefused):
+        converge(kernels.gelu_tanh)
+
+
+def test_a_kernel_without_gradient_needs_one(converge):
+    with pytest.raises(UsageError, match="--backward"):
+        converge(kernels.without_gradient)
+    found = converge(kernels.without_gradient, backward=kernels.sound_backward, ledger="b")
+    assert found.verdict is Verdict.EQUIVALENT
+    assert found.backward == "tests.convergence.kernels:sound_backward"
+
+
+def test_a_fused_kernel_takes_the_place_of_the_product(converge):
+    found = converge(kernels.bias_gelu, operator="bias_gelu")
+    assert found.verdict is Verdict.EQUIVALENT
+
+
+def test_bf16_trains_under_autocast_with_a_larger_noise_floor(converge):
+    narrow = converge(kernels.linear_gelu, operator="linear_gelu", fmt="bf16")
+    noise = next(d for d in narrow.drift if d.arm is Arm.NOISE and d.step == 0)
+    assert 1e-3 < noise.gradient_error < 0.2
+    assert next(r for r in narrow.runs if r.arm is Arm.REFERENCE).agreement.rms_logit_error > 1e-4
+
+
+def test_a_kernel_that_raises_ends_the_run_with_its_words(converge):
+    with pytest.raises(KernelFailure, match="no such size"):
+        converge(kernels.raises)
+
+
+@pytest.mark.parametrize("seeds", [(), (0, 1)])
+def test_too_few_seeds_are_refused(converge, seeds):
+    with pytest.raises(UsageError, match="seeds"):
+        converge(kernels.gelu, seeds=seeds)
+
+
+def test_other_operators_are_refused(converge):
+    with pytest.raises(UsageError, match="operator of converge"):
+        converge(kernels.gelu, operator="attention")

@@ -1,0 +1,78 @@
+import pytest
+
+from gelu_verify.convergence import verdict
+from gelu_verify.convergence.records import Arm, Probe, Run, Verdict
+
+
+def run(arm, seed, losses, error=1e-7, accuracy=0.9, lost=None):
+    def probe(step):
+        noise = 2.0 if arm is Arm.REFERENCE else None
+        return Probe(step=step, gradient_norm=1.0, gradient_error=error, gradient_cosine=1.0,
+                     batch_noise=noise, logits=(1.0, 2.0), gradient=(1.0, -1.0))  # fmt: skip
+
+    steps = tuple(range(0, 100 * len(losses), 100))
+    return Run(arm=arm, seed=seed, steps=steps, losses=tuple(losses), train_losses=(),
+               accuracies=(accuracy + seed / 100,) * len(losses), first_nonfinite=lost,
+               probes=(probe(0), probe(steps[-1])))  # fmt: skip
+
+
+def experiment(shift, seeds=8, error=1e-7, jitter=0.0, accuracy=0.9, lost=None):
+    """Final losses 1.0, 1.1, ... of the reference; the kernel's lie ``shift`` higher."""
+    runs = {}
+    for seed in range(seeds):
+        for arm in Arm:
+            own = arm is Arm.KERNEL
+            last = 1.0 + seed / 10 + (shift + jitter * (-1) ** seed if own else 0.0)
+            runs[arm, seed] = run(arm, seed, (2.0, last), error if own else 1e-7,
+                                  accuracy if own else 0.9, lost if own else None)  # fmt: skip
+    return runs
+
+
+def test_area_is_that_of_the_trapezoids():
+    uneven = run(Arm.KERNEL, 0, (4.0, 2.0, 1.0)).model_copy(update={"steps": (0, 10, 40)})
+    assert verdict.area(uneven) == pytest.approx((10 * 3.0 + 30 * 1.5) / 40)
+
+
+def test_margin_is_a_quarter_of_the_scatter_over_seeds():
+    found = verdict.endpoint("final loss", experiment(0.0), range(8), 0.05)
+    assert found.scatter == pytest.approx(0.1 * 6**0.5)  # of 0, 0.1, ... 0.7
+    assert found.margin == pytest.approx(found.scatter / 4)
+
+
+def test_margin_of_the_gradient_is_a_quarter_of_the_minibatches_noise_over_root_steps():
+    found = verdict.endpoint("gradient error", experiment(0.0), range(8), 0.05)
+    assert found.margin == pytest.approx(0.25 * 2.0 / 100**0.5)
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected", "words"),
+    [
+        ({"shift": 0.0}, Verdict.EQUIVALENT, "within every margin"),
+        ({"shift": 0.03, "jitter": 0.01}, Verdict.EQUIVALENT, "within every margin"),
+        ({"shift": 0.1, "jitter": 0.01}, Verdict.DIFFERENT, "final loss: differs by +0.1"),
+        ({"shift": -0.1, "jitter": 0.01}, Verdict.DIFFERENT, "final loss: differs by -0.1"),
+        ({"shift": 0.05, "jitter": 0.2}, Verdict.NOT_ENOUGH_SEEDS, "seeds would decide"),
+        ({"shift": 0.0, "error": 0.2}, Verdict.DIFFERENT, "gradient error"),
+        ({"shift": 0.0, "accuracy": 0.8}, Verdict.DIFFERENT, "accuracy"),
+        ({"shift": 0.0, "lost": 50}, Verdict.DIFFERENT, "diverged from 8 of 8 seeds"),
+        ({"shift": 0.0, "seeds": 2}, Verdict.NOT_ENOUGH_SEEDS, "2 seeds"),
+    ],
+)
+def test_verdict_when(parts, expected, words):
+    found = verdict.decide(experiment(**parts), 0.05)
+    assert found.verdict is expected
+    assert any(words in reason for reason in found.reasons)
+
+
+def test_seeds_needed_would_decide_when_they_are_there():
+    found = verdict.endpoint("final loss", experiment(0.0, jitter=0.2), range(8), 0.05)
+    assert not found.p_equivalent < 0.05
+    assert 8 < found.pairs_needed < 200
+
+
+@pytest.mark.parametrize(
+    ("expected", "status"),
+    [(Verdict.EQUIVALENT, 0), (Verdict.DIFFERENT, 1), (Verdict.NOT_ENOUGH_SEEDS, 3)],
+)
+def test_exit_status_of(expected, status):
+    assert expected.exit_status == status
