@@ -10,9 +10,10 @@ from gelu_verify.contracts import BUILT_IN, Contract
 from gelu_verify.contracts import get as get_contract
 from gelu_verify.exhaustive.census import Census
 from gelu_verify.judge import Tally, cancellation_ratio, judge, rounds_intermediate
+from gelu_verify.measure import envelope
 from gelu_verify.measure.error import Class
 from gelu_verify.measure.summary import Summary
-from gelu_verify.records import PAIRS, BinadeMaximum, Reversals, Tightest
+from gelu_verify.records import PAIRS, BinadeErrors, BinadeMaximum, Reversals, Tightest
 
 #: Wider than any bound of the reference, in ULP.
 _NEAR = 1e-3
@@ -69,6 +70,7 @@ def _of_sweep(case: Case) -> Evidence:
         "exhaustive": sweep.exhaustive,
         "seed": sweep.seed,
         "inputs_digest": sweep.digest,
+        "envelope": _envelope(case),
     }
     holding = next((c.name for c in BUILT_IN if tallied(case, c).broken == 0), None)
     errors = case.elements.errors
@@ -76,6 +78,21 @@ def _of_sweep(case: Case) -> Evidence:
     largest = float(sizes.max()) if sizes.numel() else float("nan")
     best = Tightest(contract=holding, max_error_ulp=largest, cancellation=_cancellation(case))
     return Evidence(summary, tallied(case, case.contract), best, origin)
+
+
+def _envelope(case: Case) -> tuple[BinadeErrors, ...]:
+    found = envelope.reaches(case.elements.x, case.elements.errors)
+    return tuple(
+        BinadeErrors(
+            sign="-" if reach.negative else "+",
+            exponent=reach.exponent,
+            count=reach.count,
+            lowest_error_ulp=reach.lowest_ulp,
+            highest_error_ulp=reach.highest_ulp,
+            mean_error_ulp=reach.mean_ulp,
+        )
+        for reach in found
+    )
 
 
 def _cancellation(case: Case) -> float | None:

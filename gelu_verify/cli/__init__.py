@@ -16,6 +16,7 @@ from gelu_verify.cli import (
     gate_alarms,
     hunt,
     listing,
+    report,
     selftest,
 )
 from gelu_verify.errors import GeluVerifyError
@@ -40,6 +41,7 @@ app.command("gate-alarms")(gate_alarms.command)
 app.command("hunt")(hunt.command)
 app.command("converge")(converge.command)
 app.command("list")(listing.command)
+app.command("report")(report.command)
 app.command("selftest")(selftest.command)
 
 

@@ -69,6 +69,19 @@ class BinadeMaximum(Record):
     max_error_ulp: float
 
 
+class BinadeErrors(Record):
+    """The signed errors of one binade of x, of those with exact and actual finite."""
+
+    sign: Literal["+", "-"]
+    exponent: Annotated[int, Field(ge=-24, le=16)] = Field(
+        description="x is in [2^exponent, 2^(exponent+1)); -24 holds all below, 16 all above"
+    )
+    count: Annotated[int, Field(ge=1)]
+    lowest_error_ulp: float
+    highest_error_ulp: float
+    mean_error_ulp: float
+
+
 class Reversals(Record):
     """Neighbouring inputs whose results are out of order, where the function is monotone."""
 
@@ -137,6 +150,9 @@ class Accuracy(Record):
         None, description="what proves the exact values; None in records older than the field"
     )
     binades: tuple[BinadeMaximum, ...] = Field((), description="from an exhaustive sweep of fp32")
+    envelope: tuple[BinadeErrors, ...] = Field(
+        (), description="of all inputs of a sweep that is held at once, ascending in x"
+    )
     reversals: Reversals | None = Field(None, description="from an exhaustive sweep of fp32")
     nan_inputs: int = 0
     infinite_inputs: int = 0

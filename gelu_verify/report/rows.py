@@ -28,9 +28,9 @@ HEADER = (
     "contract",
     "verdict",
 )
-_REGION_KEYS = ("deep_tail", "tail", "shoulder", "centre", "positive", "saturated")
+REGION_KEYS = ("deep_tail", "tail", "shoulder", "centre", "positive", "saturated")
 
-REGION_NAMES = tuple(name.replace("_", " ") for name in _REGION_KEYS)
+REGION_NAMES = tuple(name.replace("_", " ") for name in REGION_KEYS)
 
 LABELS = {
     Status.PASSED: "passed",
@@ -73,7 +73,7 @@ def row(result: KernelResult) -> tuple[str, ...]:
         result.operator,
         result.format,
         result.formula_found.found if result.formula_found else "-",
-        *(regions.get(name, "-") for name in _REGION_KEYS),
+        *(regions.get(name, "-") for name in REGION_KEYS),
         _ratio(result),
         special(result),
         result.contract,
@@ -82,10 +82,14 @@ def row(result: KernelResult) -> tuple[str, ...]:
 
 
 def _ratio(result: KernelResult) -> str:
-    """Return the largest error over its derived bound, gradients included; - if there is none."""
+    """Return the largest error over its derived bound as the table shows it."""
+    return figure(largest_ratio(result))
+
+
+def largest_ratio(result: KernelResult) -> float | None:
+    """Return the largest error over its derived bound, gradients included; None without bounds."""
     bounds = [result.bound, *(gradient.bound for gradient in result.gradients)]
-    ratios = [bound.max_ratio for bound in bounds if bound]
-    return figure(max(ratios)) if ratios else "-"
+    return max((bound.max_ratio for bound in bounds if bound), default=None)
 
 
 def special(result: KernelResult) -> str:

@@ -1,0 +1,1 @@
+"""Results as a static site: an index, a page a kernel, a comparison; read without a network."""

@@ -1,0 +1,79 @@
+"""Several kernels of one operator and format on the same axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gelu_verify.report.numbers import figure
+from gelu_verify.report.rows import REGION_KEYS, REGION_NAMES
+from gelu_verify.report.site.entry import Entry
+from gelu_verify.report.site.figures.figure import Figure, log_axis, plain
+
+#: Below this an error is drawn on the lower edge: a logarithmic axis has no 0.
+_LEAST = 2.0**-8
+_DASHES = ("solid", "dash", "dot", "dashdot")
+
+
+def by_region(entries: list[Entry], key: str) -> Figure | None:
+    """Return the largest error by region, a line a kernel; None where fewer than two have any."""
+    measured = [e for e in entries if e.result.accuracy]
+    if len(measured) < 2:
+        return None
+    kernels = list(dict.fromkeys((e.result.label, e.result.formula) for e in measured))
+    devices = list(dict.fromkeys(e.device for e in measured))
+    data: list[dict[str, Any]] = []
+    rows: list[tuple[str, ...]] = []
+    for entry in measured:
+        assert entry.result.accuracy is not None
+        largest = {r.region: r.max_error_ulp for r in entry.result.accuracy.regions if r.count}
+        sizes = [largest.get(name) for name in REGION_KEYS]
+        name = f"{entry.result.label} ({entry.result.formula}), {entry.device}"
+        if any(row[0] == name for row in rows):
+            name += f", {entry.result.accuracy.sweep}"  # measured again, at other inputs
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": plain(name),
+                # A color a kernel, a dash a device.
+                "meta": f"kernel-{kernels.index((entry.result.label, entry.result.formula)) % 8}",
+                "line": {"dash": _DASHES[devices.index(entry.device) % len(_DASHES)]},
+                "x": list(REGION_NAMES),
+                "y": [None if size is None else max(size, _LEAST) for size in sizes],
+                "text": [f"{figure(size)} ULP" for size in sizes],
+                "hovertemplate": "%{text}<extra>%{fullData.name}</extra>",
+            }
+        )
+        rows.append((name, *(figure(size) for size in sizes)))
+    layout = {
+        "yaxis": log_axis("largest error in ULP", [y for t in data for y in t["y"] if y]),
+        "legend": {"orientation": "v", "x": 1.02, "y": 1, "xanchor": "left", "yanchor": "top"},
+        "height": max(400, 90 + 20 * len(measured)),
+    }  # fmt: skip
+    caption = "Largest error in ULP of the format by region of x, on one axis; a line a kernel."
+    header = ("kernel", *REGION_NAMES)
+    return Figure(key, "Largest error by region", caption, data, layout, header, rows)
+
+
+def by_bound(entries: list[Entry], key: str) -> Figure | None:
+    """Return the largest error over bound, a bar a kernel; None where fewer than two have any."""
+    measured = [(e, e.result.bound) for e in entries if e.result.bound]
+    if len(measured) < 2:
+        return None
+    names = [f"{e.result.label} ({e.result.formula}), {e.device}" for e, _ in measured]
+    ratios = [bound.max_ratio for _, bound in measured if bound]
+    data: list[dict[str, Any]] = [
+        {"type": "bar", "orientation": "h", "name": "error/bound",
+         "y": [plain(name) for name in names], "x": ratios}
+    ]  # fmt: skip
+    layout = {
+        "xaxis": {"title": {"text": "largest error/bound"}, "rangemode": "tozero"},
+        "yaxis": {"autorange": "reversed", "automargin": True},
+        "bargap": 0.35,
+        "height": 110 + 26 * len(names),
+        "shapes": [{"type": "line", "yref": "paper", "x0": 1, "x1": 1, "y0": 0, "y1": 1,
+                    "line": {"dash": "dot", "width": 1.5}}],
+    }  # fmt: skip
+    rows = [(name, figure(ratio)) for name, ratio in zip(names, ratios, strict=True)]
+    caption = "Largest error over the derived bound of its element; beyond 1 the bound is broken."
+    return Figure(key, "Error over bound", caption, data, layout, ("kernel", "error/bound"), rows)

@@ -1,0 +1,167 @@
+"""Write a site: an index, a page a result, a comparison, and the files that all pages share."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gelu_verify.errors import UnavailableError, UsageError
+from gelu_verify.records import FindingStatus
+from gelu_verify.report import files, fingerprint, rows
+from gelu_verify.report.numbers import figure
+from gelu_verify.report.site import table, words
+from gelu_verify.report.site.entry import Entry
+from gelu_verify.report.site.figures import comparison, distribution, error, fused, tail
+from gelu_verify.report.site.figures.figure import Figure
+from gelu_verify.report.site.points import named
+
+if TYPE_CHECKING:
+    import jinja2
+
+_ASSETS = ("site.css", "site.js")
+#: The order of findings: what is wrong first.
+_GRAVITY = (
+    FindingStatus.FAILED,
+    FindingStatus.KNOWN_ISSUE,
+    FindingStatus.NOTED,
+    FindingStatus.SKIPPED,
+    FindingStatus.PASSED,
+)
+#: The plotting library, as it lies beside the pages.
+PLOTLY = "plotly.min.js"
+
+
+def write(entries: list[Entry], folder: Path) -> int:
+    """Write the site of some results to a folder, made if need be; return how many pages.
+
+    Pages of an earlier site stay where no result has taken their name.
+    Raises :class:`UnavailableError` without the extra ``report``, :class:`UsageError` for a folder
+    that cannot be written.
+    """
+    templates, plotly = _templates(), _plotly()
+    try:
+        (folder / "kernels").mkdir(parents=True, exist_ok=True)
+        (folder / "assets").mkdir(exist_ok=True)
+    except OSError as fault:
+        raise UsageError(f"output: got {folder}, {fault.strerror}. Choose another place.") from None
+    files.put(folder / "assets" / PLOTLY, plotly)
+    source = resources.files(__package__) / "assets"
+    for name in _ASSETS:
+        files.put(folder / "assets" / name, (source / name).read_text(encoding="utf-8"))
+    files.put(folder / "index.html", _index(templates, entries))
+    files.put(folder / "compare.html", _comparison(templates, entries))
+    for entry in entries:
+        files.put(folder / "kernels" / f"{entry.slug}.html", _kernel(templates, entry))
+    return len(entries) + 2
+
+
+def _templates() -> jinja2.Environment:
+    try:
+        import jinja2
+    except ImportError:
+        raise _missing("Jinja2") from None
+    found = jinja2.Environment(
+        loader=jinja2.PackageLoader(__package__),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= {"figure": figure, "words": _words, "signed": _signed}
+    # A link of a record leads to the web or is text: never to a script.
+    found.tests["web_address"] = lambda text: bool(re.match(r"https?://[^\s]+$", text or ""))
+    return found
+
+
+def _plotly() -> str:
+    try:
+        # Not plotly.offline: importing it takes longer than a page.
+        script = resources.files("plotly") / "package_data" / PLOTLY
+    except ImportError:
+        raise _missing("plotly") from None
+    return script.read_text(encoding="utf-8")
+
+
+def _missing(library: str) -> UnavailableError:
+    return UnavailableError(
+        f"report: got no {library}, expected the extra 'report'. "
+        "Run: pip install 'gelu_verify[report]'."
+    )
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _signed(number: float) -> str:
+    return f"{number:+.3g}"
+
+
+def _index(templates: jinja2.Environment, entries: list[Entry]) -> str:
+    shown = [table.row(entry) for entry in entries]
+    counts = [
+        (status, label, sum(row.status == status for row in shown))
+        for status, label in rows.LABELS.items()
+    ]
+    return templates.get_template("index.html").render(
+        rows=shown,
+        regions=rows.REGION_NAMES,
+        counts=[count for count in counts if count[2]],
+        choices={
+            name: sorted({getattr(row, name) for row in shown})
+            for name in ("operator", "format", "device", "verdict")
+        },
+        legend=table.legend(),
+        root="",
+    )
+
+
+def figures(entry: Entry) -> list[Figure]:
+    """Return the figures of a result's page, those for which its record has what they need."""
+    r, a = entry.result, entry.result.accuracy
+    found = [error.against_x(r), error.by_binade(r), tail.tail(r)]
+    if a:
+        found += [distribution.histogram(a), distribution.cumulative(a, entry.before)]
+    found += [fused.terms(r), fused.ladder(r)]
+    return [one for one in found if one]
+
+
+def _kernel(templates: jinja2.Environment, entry: Entry) -> str:
+    r, a = entry.result, entry.result.accuracy
+    found = r.fingerprint
+    return templates.get_template("kernel.html").render(
+        entry=entry,
+        r=r,
+        row=table.row(entry),
+        verdict=words.verdict(r),
+        change=words.change(entry),
+        figures=figures(entry),
+        findings=sorted(r.findings, key=lambda f: _GRAVITY.index(f.status)),
+        points=named(a) if a else [],
+        certificate=rows.certificate(a.certificate) if a and a.certificate else None,
+        arithmetic=fingerprint.sentence(found) if found else None,
+        evidence=fingerprint.evidence(found) if found else [],
+        evidence_header=fingerprint.HEADER,
+        quantities=fused.quantities(r),
+        root="../",
+    )
+
+
+def _comparison(templates: jinja2.Environment, entries: list[Entry]) -> str:
+    def what(entry: Entry) -> tuple[str, str]:
+        return entry.result.operator, entry.result.format
+
+    sections: list[tuple[str, str, list[Figure]]] = []
+    for (operator, name), group in groupby(sorted(entries, key=what), key=what):
+        members = list(group)
+        number = len(sections)
+        shown = [
+            comparison.by_region(members, f"regions-{number}"),
+            comparison.by_bound(members, f"bound-{number}"),
+        ]
+        if any(shown):
+            sections.append((operator, name, [one for one in shown if one]))
+    return templates.get_template("compare.html").render(sections=sections, root="")

@@ -1,0 +1,132 @@
+"""Figures: what they draw is what the records say."""
+
+import math
+from itertools import pairwise
+
+import mpmath
+import pytest
+
+from gelu_verify.measure import histogram as bins
+from gelu_verify.records import BinadeErrors
+from gelu_verify.report import files
+from gelu_verify.report.site import axes, pages
+from gelu_verify.report.site.entry import Entry
+from gelu_verify.report.site.figures import comparison, distribution, error, figure, fused, tail
+from gelu_verify.report.site.points import named, swept
+from tests.report.site.conftest import REPORTS
+
+EXHAUSTIVE = files.read(REPORTS / "cpu" / "exhaustive_fp32.json")
+FUSED = files.read(REPORTS / "cpu" / "fused.json")
+ERF = EXHAUSTIVE.kernels[0]
+
+
+def as_entry(results, result):
+    return Entry(result, results.environment, "f.json", "slug", None, None)
+
+
+@pytest.mark.parametrize("results", [EXHAUSTIVE, FUSED], ids=["elementwise", "fused"])
+def test_every_figure_is_one_that_plotly_accepts(results):
+    objects = pytest.importorskip("plotly.graph_objects", reason="the extra report is missing")
+    by_kind = {(r.operator, r.format): r for r in results.kernels}
+    seen = set()
+    for result in by_kind.values():
+        for one in pages.figures(as_entry(results, result)):
+            objects.Figure(one.spec)  # raises for a name or value that plotly does not know
+            assert one.caption.endswith(".")
+            assert all(len(row) == len(one.header) for row in one.rows)
+            seen.add(one.key)
+    assert seen >= {"error", "tail", "histogram", "cdf"}
+
+
+def test_the_band_holds_every_named_point_and_reaches_the_largest_error():
+    found = error.against_x(ERF)
+    upper = found.data[0]
+    assert max(upper["y"]) == pytest.approx(axes.height(ERF.accuracy.worst.error_ulp), abs=1e-3)
+    spans = list(zip(upper["x"][::2], upper["x"][1::2], upper["y"][::2], strict=True))
+    assert spans[0][0] == -axes.EDGE
+    assert spans[-1][1] == axes.EDGE
+    assert all(end == start for (_, end, _), (start, _, _) in pairwise(spans))
+    points = list(zip(found.data[3]["x"], found.data[3]["y"], strict=True))
+    assert len(points) > 5
+    for x, y in points:
+        assert any(a - 0.01 <= x <= b + 0.01 and abs(y) <= top + 1e-3 for a, b, top in spans)
+
+
+def test_the_band_is_the_envelope_where_the_record_has_one():
+    reach = BinadeErrors(sign="-", exponent=1, count=3, lowest_error_ulp=-7.0,
+                         highest_error_ulp=1.0, mean_error_ulp=-3.0)  # fmt: skip
+    accuracy = ERF.accuracy.model_copy(update={"envelope": (reach,)})
+    upper, lower, mean, _ = error.against_x(ERF.model_copy(update={"accuracy": accuracy})).data
+    assert upper["x"] == [axes.place(-4.0), axes.place(-2.0)]
+    assert (upper["y"], lower["y"], mean["y"]) == ([1.0] * 2, [-3.0] * 2, [-2.0] * 2)
+
+
+def test_no_binade_is_left_out():
+    found = error.by_binade(ERF)
+    assert len(found.data[0]["x"]) == 82
+    largest = max(b.max_error_ulp for b in ERF.accuracy.binades)
+    assert max(found.data[0]["y"]) == pytest.approx(axes.height(largest), abs=1e-3)
+    assert len(found.rows) == sum(b.max_error_ulp > 0 for b in ERF.accuracy.binades)
+
+
+def test_the_tail_is_the_exact_function():
+    found = tail.tail(ERF)
+    curve = found.data[0]
+    for x, y in list(zip(curve["x"], curve["y"], strict=True))[::16]:
+        with mpmath.workprec(300):
+            exact = -mpmath.mpf(x) * mpmath.erfc(-mpmath.mpf(x) / mpmath.sqrt(2)) / 2
+        assert y == pytest.approx(float(mpmath.log10(exact)), abs=2e-3)
+    assert found.data[2]["x"]  # torch's erf gives 0 in the tail
+    assert {shape["x0"] for shape in found.layout["shapes"]} == {
+        ERF.saturation.zero_from, ERF.saturation.zero_needed_from
+    }  # fmt: skip
+
+
+def test_histogram_and_shares_count_every_error():
+    a = ERF.accuracy
+    assert sum(distribution.histogram(a).data[0]["y"]) == a.count
+    cdf = distribution.cumulative(a, None)
+    shares = cdf.data[0]["y"]
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1]) == (0.0, 1.0)
+    half = next(x for x, y in zip(cdf.data[0]["x"], shares, strict=True) if y >= 0.5)
+    assert half == pytest.approx(math.log2(a.quantiles["0.5"]), abs=1e-3)
+    assert bins.LOWEST == -16
+
+
+def test_the_ladder_has_a_mark_for_each_case_with_a_length():
+    result = next(k for k in FUSED.kernels if k.name == "cpp-linear-gelu")
+    found = fused.ladder(result)
+    lengths = {4096 if "k=4096" in c.case else None for c in result.bound.by_case} - {None}
+    assert len(found.data) == 4
+    assert max(found.data[0]["y"]) == pytest.approx(result.bound.max_ratio)
+    assert lengths <= set(found.data[0]["x"])
+    assert fused._size("m=5,layout.k=3,k=17,seed=1", "k") == 17
+    assert fused._size("m=5,n=7", "k") is None
+
+
+def test_the_terms_of_a_bound_add_up_to_it():
+    result = next(k for k in FUSED.kernels if k.name == "torch-linear-gelu")
+    found = fused.terms(result)
+    *bars, marks = found.data
+    assert sum(trace["x"][0] for trace in bars) == pytest.approx(1.0, rel=1e-6)
+    assert marks["x"][0] == result.bound.worst.ratio
+
+
+def test_kernels_are_compared_only_where_there_are_two():
+    entries = [as_entry(EXHAUSTIVE, k) for k in EXHAUSTIVE.kernels]
+    assert comparison.by_region(entries[:1], "k") is None
+    assert len(comparison.by_region(entries, "k").data) == 4
+    assert comparison.by_bound(entries, "k") is None
+
+
+def test_named_points_are_told_once_the_largest_error_first():
+    found = named(ERF.accuracy)
+    assert found[0].point == ERF.accuracy.worst
+    keys = [(tuple(one.point.bits.values()), one.point.actual_bits) for one in found]
+    assert len(set(keys)) == len(keys)
+    assert swept(found[0].point) == float(ERF.accuracy.worst.inputs["x"])
+
+
+def test_labels_show_markup_as_text():
+    assert figure.plain("<b>&") == "&lt;b&gt;&amp;"
