@@ -39,9 +39,17 @@ class ContractBroken(GeluVerifyError, AssertionError):
     """Raised by ``Results.raise_if_failed``; an AssertionError, so test runners show it as one."""
 
 
+#: The most names that an error lists.
+_LISTED = 60
+
+
 def unknown_name(what: str, got: str, known: Iterable[str], next_step: str = "") -> UsageError:
-    """Build the error for a name that is not among ``known``, naming the nearest one."""
+    """Build the error for a name that is not among ``known``, naming the nearest one.
+
+    More names than fit a screen are counted instead.
+    """
     names = sorted(known)
     near = get_close_matches(got, names, n=1)
     hint = f"Did you mean {near[0]}?" if near else next_step
-    return UsageError(f"{what}: got {got!r}, expected one of {', '.join(names)}. {hint}".rstrip())
+    listed = ", ".join(names) if len(names) <= _LISTED else f"{len(names)} names"
+    return UsageError(f"{what}: got {got!r}, expected one of {listed}. {hint}".rstrip())

@@ -23,7 +23,7 @@ def show(console: Console, folder: Folder) -> None:
                      m.tightest or "none", made.date[:10])  # fmt: skip
             table.add_row(*(Text(cell) for cell in cells))
     console.print(table)
-    console.print(Text(f"{len(folder.found)} baselines in {folder.path}"))
+    console.print(Text(f"files in {folder.path}: {len(folder.found)}"))
 
 
 def _error(m: Measurement) -> str:

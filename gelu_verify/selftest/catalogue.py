@@ -26,7 +26,9 @@ def chosen(names: list[str]) -> tuple[Entry, ...]:
     entries = {entry.name: entry for entry in (*defects(), *sounds())}
     for name in names:
         if name not in entries:
-            raise unknown_name("kernel", name, entries)
+            raise unknown_name(
+                "kernel", name, entries, "docs/what_this_catches.md lists the defects."
+            )
     return tuple(entries[name] for name in names or entries)
 
 

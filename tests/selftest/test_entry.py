@@ -68,3 +68,11 @@ def test_defect_names_a_report_and_checks_that_exist(entry: Defect):
 
 def test_named_usual_test_exists():
     assert NAMED_TEST in usual.TESTS
+
+
+def test_an_unknown_name_is_one_short_line_with_the_nearest():
+    with pytest.raises(
+        UsageError, match=r"one of \d+ names\. Did you mean tanh-for-erf\?"
+    ) as error:
+        catalogue.chosen(["tanh-for-erff"])
+    assert len(str(error.value)) < 100
