@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import torch
 
 from gelu_verify.formats import tensors
+from gelu_verify.hunt.climbing import UNSCORED
 from gelu_verify.judge import Elements
 from gelu_verify.kernels.subject import Subject
 from gelu_verify.measure.error import Class, Errors, measure
@@ -20,8 +21,6 @@ from gelu_verify.measure.summary import Sample, worse
 #: Points the kernel gets at once are filled up to a multiple of this, so that none of them falls
 #: into the remainder of a vector loop, which a kernel may compute by another route.
 LANES = 64
-#: Score of a point that was not measured, or that gave NaN.
-UNSCORED = -torch.inf
 _NANS = (Class.NAN_FOR_NUMBER, Class.NUMBER_FOR_NAN)
 
 

@@ -50,7 +50,7 @@ def _listen(
             except queue.Empty:
                 if time.monotonic() - heard > allowed:
                     message = f"no answer within {allowed:g} s. Raise --timeout if it may"
-                    return _stopped(known, HuntStatus.TIMED_OUT, message), {}
+                    return known.ended(HuntStatus.TIMED_OUT, message), {}
                 if not process.has_ended(child):
                     continue
                 # Something the kernel started may hold the pipe open for ever.
@@ -58,7 +58,7 @@ def _listen(
                 event = None if events.empty() else events.get()
             heard = time.monotonic()
             if event is None:
-                return _stopped(known, HuntStatus.CRASHED, process.death(child, stderr)), {}
+                return known.ended(HuntStatus.CRASHED, process.death(child, stderr)), {}
             if event["event"] == "error":
                 raise WorkerError(event["message"], event["exit_status"])
             known, allowed = HuntResult.model_validate_json(event["result"]), silence
@@ -67,10 +67,6 @@ def _listen(
             progress(known)
     except KeyboardInterrupt:
         message = "by Ctrl-C; what was found until then"
-        return _stopped(known, HuntStatus.INTERRUPTED, message), {}
+        return known.ended(HuntStatus.INTERRUPTED, message), {}
     finally:
         process.kill(child)
-
-
-def _stopped(known: HuntResult, status: HuntStatus, message: str) -> HuntResult:
-    return known.model_copy(update={"status": status, "message": message})

@@ -88,6 +88,10 @@ class HuntResult(Record):
             budget_seconds=request.seconds,
         )
 
+    def ended(self, status: HuntStatus, message: str | None = None) -> HuntResult:
+        """Return it with how the hunt ended, and why if it did not finish."""
+        return self.model_copy(update={"status": status, "message": message})
+
     @property
     def exit_status(self) -> int:
         """0 finished, 1 crashed or timed out, 3 unavailable, 130 interrupted."""

@@ -11,6 +11,7 @@ import torch
 
 from gelu_verify import certification, describe, pipeline
 from gelu_verify.errors import UnavailableError
+from gelu_verify.hunt.climbing import at_most_every
 from gelu_verify.hunt.evaluation import Evaluator
 from gelu_verify.hunt.records import Found, HuntRequest, HuntResult, HuntStatus
 from gelu_verify.hunt.search import Search
@@ -37,44 +38,35 @@ def hunt(
     try:
         subject = pipeline.prepared(request.job, function)
     except UnavailableError as error:
-        return _ended(result, HuntStatus.UNAVAILABLE, str(error))
+        return result.ended(HuntStatus.UNAVAILABLE, str(error))
     if subject is not None and request.cases:
         from gelu_verify.hunt.cases.run import hunt_cases
 
         return hunt_cases(request, result, subject, progress)
     if not isinstance(subject, Subject):
-        return _ended(result, HuntStatus.UNAVAILABLE, "the kernel carries no gradient back to x")
+        return result.ended(HuntStatus.UNAVAILABLE, "the kernel carries no gradient back to x")
     return _search(request, result, subject, progress)
 
 
 def _search(
     request: HuntRequest, result: HuntResult, subject: Subject, progress: Progress
 ) -> HuntResult:
-    started = told = time.monotonic()
+    started = time.monotonic()
     evaluator = Evaluator(subject, torch.Generator().manual_seed(request.job.seed))
 
     def known() -> HuntResult:
         return _with(result, request.job, evaluator, search, time.monotonic() - started)
 
-    def on_batch() -> None:
-        nonlocal told
-        if time.monotonic() - told > _PROGRESS_SECONDS:
-            progress(known())
-            told = time.monotonic()
-
+    on_batch = at_most_every(_PROGRESS_SECONDS, lambda: progress(known()))
     search = Search(evaluator, request.job.seed, request.seconds, on_batch)
     try:
         search.run()
     except KernelFailure as error:
         if evaluator.measured == 0 and declines_format(error):
             message = f"the kernel does not take {subject.fmt.name}: {error}"
-            return _ended(result, HuntStatus.UNAVAILABLE, message)
-        return _ended(known(), HuntStatus.CRASHED, str(error))
-    return _ended(known(), HuntStatus.FINISHED, None)
-
-
-def _ended(result: HuntResult, status: HuntStatus, message: str | None) -> HuntResult:
-    return result.model_copy(update={"status": status, "message": message})
+            return result.ended(HuntStatus.UNAVAILABLE, message)
+        return known().ended(HuntStatus.CRASHED, str(error))
+    return known().ended(HuntStatus.FINISHED)
 
 
 def _with(

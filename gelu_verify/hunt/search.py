@@ -15,9 +15,9 @@ from itertools import count, pairwise
 import torch
 
 from gelu_verify.formats import Format, tensors
-from gelu_verify.hunt.evaluation import LANES, UNSCORED, Evaluator
+from gelu_verify.hunt.climbing import UNSCORED, climb
+from gelu_verify.hunt.evaluation import LANES, Evaluator
 from gelu_verify.inputs import sweep
-from gelu_verify.kernels.subject import KernelFailure
 from gelu_verify.measure.regions import TINY_BELOW, Regions
 from gelu_verify.operators import place
 
@@ -219,35 +219,14 @@ class Search:
         return block
 
     def _climb(self, stratum: Stratum, seed: int) -> None:
-        import hypothesis
         from hypothesis import strategies as st
+
+        def score(point: tuple[int, ...]) -> float:
+            return float(self._try(stratum, self._block(stratum, point), _EXAMPLE_LIMIT).max())
 
         limit = self.fmt.largest_bits
         ranges = [(-limit, limit) for _ in self.arguments[1:]]
         ranges.insert(self.swept, (stratum.low, stratum.high))
-        failures: list[KernelFailure] = []
-
-        @hypothesis.seed(seed)
-        @hypothesis.settings(
-            max_examples=_EXAMPLES,
-            database=None,
-            deadline=None,
-            phases=[hypothesis.Phase.generate, hypothesis.Phase.target],
-            suppress_health_check=list(hypothesis.HealthCheck),
-        )
-        @hypothesis.given(st.tuples(*(st.integers(*ends) for ends in ranges)))
-        def climb(point: tuple[int, ...]) -> None:
-            if failures or self._over(1.0):
-                return
-            try:
-                block = self._block(stratum, point)
-                score = float(self._try(stratum, block, _EXAMPLE_LIMIT).max())
-            except KernelFailure as error:
-                failures.append(error)
-                return
-            if score > UNSCORED:
-                hypothesis.target(score, label="log2 of the error in ULP")
-
-        climb()
-        if failures:
-            raise failures[0]
+        points = st.tuples(*(st.integers(*ends) for ends in ranges))
+        label = "log2 of the error in ULP"
+        climb(points, score, label, lambda: self._over(1.0), _EXAMPLES, seed)

@@ -13,11 +13,10 @@ from torch import Tensor
 from gelu_verify.checks.fused.case import FusedCase
 from gelu_verify.checks.fused.differentiation import cotangent, gradients, leaves
 from gelu_verify.checks.fused.ratios import Ratios, judged
+from gelu_verify.hunt.climbing import UNSCORED
 from gelu_verify.inputs.problems import Problem
 from gelu_verify.kernels.subject import KernelFailure, is_refusal
 
-#: Score of a case that was refused or gives nothing to measure.
-UNSCORED = -math.inf
 #: log2 of error over bound, at most: an infinity where a number is due, a wrong kind of value.
 MOST = 64.0
 RESULT = "result"

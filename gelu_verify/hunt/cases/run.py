@@ -8,6 +8,7 @@ from collections.abc import Callable
 from gelu_verify.checks.fused.case import FusedCase
 from gelu_verify.hunt.cases.evaluation import RESULT, CaseEvaluator, Worst
 from gelu_verify.hunt.cases.search import CaseSearch
+from gelu_verify.hunt.climbing import at_most_every
 from gelu_verify.hunt.records import FoundCase, HuntRequest, HuntResult, HuntStatus
 from gelu_verify.job import reproduce
 from gelu_verify.kernels.subject import Callee, KernelFailure, declines_format
@@ -24,34 +25,25 @@ def hunt_cases(
 
     Exceptions of the kernel become a ``crashed`` result.
     """
-    started = told = time.monotonic()
+    started = time.monotonic()
     evaluator = CaseEvaluator(FusedCase(request.job, subject))
 
     def known() -> HuntResult:
         return _with(result, evaluator, search, time.monotonic() - started)
 
-    def on_case() -> None:
-        nonlocal told
-        if time.monotonic() - told > _PROGRESS_SECONDS:
-            progress(known())
-            told = time.monotonic()
-
+    on_case = at_most_every(_PROGRESS_SECONDS, lambda: progress(known()))
     search = CaseSearch(evaluator, request.job.seed, request.seconds, on_case)
     try:
         search.run()
     except KernelFailure as error:
         if not evaluator.judged and declines_format(error):
             message = f"the kernel does not take {subject.fmt.name}: {error}"
-            return _ended(result, HuntStatus.UNAVAILABLE, message)
-        return _ended(known(), HuntStatus.CRASHED, f"{error} (case {evaluator.at})")
+            return result.ended(HuntStatus.UNAVAILABLE, message)
+        return known().ended(HuntStatus.CRASHED, f"{error} (case {evaluator.at})")
     if not evaluator.judged:
         message = f"the kernel refused all of {evaluator.run} cases"
-        return _ended(result, HuntStatus.UNAVAILABLE, message)
-    return _ended(known(), HuntStatus.FINISHED, None)
-
-
-def _ended(result: HuntResult, status: HuntStatus, message: str | None) -> HuntResult:
-    return result.model_copy(update={"status": status, "message": message})
+        return result.ended(HuntStatus.UNAVAILABLE, message)
+    return known().ended(HuntStatus.FINISHED)
 
 
 def _with(

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from itertools import count, cycle
 from random import Random
 
-from gelu_verify.hunt.cases.evaluation import UNSCORED, CaseEvaluator
+from gelu_verify.hunt.cases.evaluation import CaseEvaluator
 from gelu_verify.hunt.cases.space import Space
+from gelu_verify.hunt.climbing import UNSCORED, climb
 from gelu_verify.inputs.problems import Problem
-from gelu_verify.kernels.subject import KernelFailure
 
 #: Called after every case: a moment to tell how far the search is.
 OnCase = Callable[[], None]
@@ -89,33 +89,8 @@ class CaseSearch:
                 self._climb(name, self.seed + 1000 * turn + number)
 
     def _climb(self, swept: str, seed: int) -> None:
-        """Let Hypothesis draw cases, and climb towards larger errors from what it has seen."""
-        import hypothesis
-
         from gelu_verify.hunt.cases.strategies import problems
 
-        failures: list[KernelFailure] = []
-
-        @hypothesis.seed(seed)
-        @hypothesis.settings(
-            max_examples=_EXAMPLES,
-            database=None,
-            deadline=None,
-            phases=[hypothesis.Phase.generate, hypothesis.Phase.target],
-            suppress_health_check=list(hypothesis.HealthCheck),
-        )
-        @hypothesis.given(problems(self.space, swept))
-        def climb(problem: Problem) -> None:
-            if failures or self._over(1.0):
-                return
-            try:
-                score = self._try(problem)
-            except KernelFailure as error:
-                failures.append(error)
-                return
-            if score > UNSCORED:
-                hypothesis.target(score, label="log2 of error over bound")
-
-        climb()
-        if failures:
-            raise failures[0]
+        label = "log2 of error over bound"
+        cases = problems(self.space, swept)
+        climb(cases, self._try, label, lambda: self._over(1.0), _EXAMPLES, seed)
