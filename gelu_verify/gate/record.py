@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 from pydantic import Field
 
 from gelu_verify.baseline import Key
-from gelu_verify.config.settings import Profile
+from gelu_verify.config.settings import Profile, Settings
 from gelu_verify.errors import ContractBroken
 from gelu_verify.records import KernelResult, Record, Results
 
@@ -63,6 +64,21 @@ class GateResults(Results):
         (), description="inputs that once failed, run before the sweeps"
     )
     compared: tuple[Compared, ...] = ()
+
+    @classmethod
+    def of(
+        cls, results: Results, settings: Settings, compared: Iterable[Compared], seconds: float
+    ) -> GateResults:
+        """Return what a run of these settings measured, and the verdicts of its baselines."""
+        return cls(
+            environment=results.environment,
+            kernels=tuple(r for r in results.kernels if not r.replayed),
+            profile=settings.profile,
+            seed=settings.seed,
+            seconds=seconds,
+            replayed=tuple(r for r in results.kernels if r.replayed),
+            compared=tuple(compared),
+        )
 
     def raise_if_failed(self) -> GateResults:
         """Return self, or raise :class:`ContractBroken` with all that a failure has to say."""

@@ -33,15 +33,8 @@ def run(
     folder = Folder.read(Path(settings.baselines))
     results = measure(jobs, settings, on_check)
     swept = tuple(r for r in results.kernels if not r.replayed)
-    return GateResults(
-        environment=results.environment,
-        kernels=swept,
-        profile=settings.profile,
-        seed=settings.seed,
-        seconds=time.monotonic() - started,
-        replayed=tuple(r for r in results.kernels if r.replayed),
-        compared=decide.compare(jobs, swept, results.environment, folder, configured, again),
-    )
+    compared = decide.compare(jobs, swept, results.environment, folder, configured, again)
+    return GateResults.of(results, settings, compared, time.monotonic() - started)
 
 
 def measure(jobs: list[Job], settings: Settings, on_check: OnCheck) -> Results:

@@ -42,15 +42,8 @@ def check(
     folder = Folder.read(Path(one.baselines))
     swept = tuple(r for r in results.kernels if not r.replayed)
     compared = decide.compare(jobs, swept, results.environment, folder, set(folder.keys()), again)
-    return GateResults(
-        environment=results.environment,
-        kernels=swept,
-        profile=one.profile,
-        seed=one.seed,
-        seconds=time.monotonic() - started,
-        replayed=tuple(r for r in results.kernels if r.replayed),
-        compared=tuple(c for c in compared if c.verdict is not Against.MISSING),
-    )
+    kept = (c for c in compared if c.verdict is not Against.MISSING)
+    return GateResults.of(results, one, kept, time.monotonic() - started)
 
 
 def _quiet(_index: int, _check: str) -> None:
