@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from gelu_verify.selftest.entry import Kind, defect
@@ -26,23 +25,14 @@ def _linear_gradients(
     return g, dx.to(x.dtype), dweight.to(weight.dtype)
 
 
-class _SlopeOfTanh(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, gate: Tensor, up: Tensor) -> Tensor:
-        ctx.save_for_backward(gate, up)
-        return fused_forms.geglu(gate, up)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor]:
-        gate, up = ctx.saved_tensors
-        leaf = gate.detach().double().requires_grad_()
-        with torch.enable_grad():
-            value = functional.gelu(leaf, approximate="tanh")
-            (slope,) = torch.autograd.grad(value.sum(), leaf)
-        dgate = dy.double() * up.double() * slope
-        dup = dy.double() * fused_forms.gelu(gate.double())
-        return dgate.to(gate.dtype), dup.to(up.dtype)
+def _slope_of_tanh(dy: Tensor, gate: Tensor, up: Tensor) -> tuple[Tensor, Tensor]:
+    leaf = gate.detach().double().requires_grad_()
+    with torch.enable_grad():
+        value = functional.gelu(leaf, approximate="tanh")
+        (slope,) = torch.autograd.grad(value.sum(), leaf)
+    dgate = dy.double() * up.double() * slope
+    dup = dy.double() * fused_forms.gelu(gate.double())
+    return dgate.to(gate.dtype), dup.to(up.dtype)
 
 
 @defect(
@@ -54,21 +44,14 @@ class _SlopeOfTanh(torch.autograd.Function):
 )
 def backward_of_the_tanh_formula(gate: Tensor, up: Tensor) -> Tensor:
     """The forward is exact, the backward has the derivative of the tanh formula."""
-    return _SlopeOfTanh.apply(gate, up)
+    return fused_forms.with_gradient(fused_forms.geglu, _slope_of_tanh)(gate, up)
 
 
-class _LastTileOfBias(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        ctx.save_for_backward(x, weight, bias)
-        return fused_forms.linear_gelu(x, weight, bias)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        bias = ctx.saved_tensors[2]
-        g, dx, dweight = _linear_gradients(dy, *ctx.saved_tensors)
-        return dx, dweight, g[-256:].sum(0).to(bias.dtype)
+def _last_tile_of_bias(
+    dy: Tensor, x: Tensor, weight: Tensor, bias: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    g, dx, dweight = _linear_gradients(dy, x, weight, bias)
+    return dx, dweight, g[-256:].sum(0).to(bias.dtype)
 
 
 @defect(
@@ -81,21 +64,12 @@ class _LastTileOfBias(torch.autograd.Function):
 )
 def bias_gradient_of_the_last_tile(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """The gradient of the bias is summed within tiles of 256 rows, and not over them."""
-    return _LastTileOfBias.apply(x, weight, bias)
+    return fused_forms.with_gradient(fused_forms.linear_gelu, _last_tile_of_bias)(x, weight, bias)
 
 
-class _FirstOfBatch(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, bias: Tensor) -> Tensor:
-        ctx.save_for_backward(x, bias)
-        return fused_forms.bias_gelu(x, bias)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor]:
-        x, bias = ctx.saved_tensors
-        g = dy.double() * forms.slope(x.double() + bias.double())
-        return g.to(x.dtype), (g if g.dim() == 2 else g[0]).sum(0).to(bias.dtype)
+def _first_of_batch(dy: Tensor, x: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+    g = dy.double() * forms.slope(x.double() + bias.double())
+    return g.to(x.dtype), (g if g.dim() == 2 else g[0]).sum(0).to(bias.dtype)
 
 
 @defect(
@@ -108,28 +82,21 @@ class _FirstOfBatch(torch.autograd.Function):
 )
 def bias_gradient_of_the_first_of_a_batch(x: Tensor, bias: Tensor) -> Tensor:
     """Of a batch (B, M, N) only the first contributes to the gradient of the bias."""
-    return _FirstOfBatch.apply(x, bias)
+    return fused_forms.with_gradient(fused_forms.bias_gelu, _first_of_batch)(x, bias)
 
 
-class _NoProjection(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        ctx.save_for_backward(x, weight, bias)
-        return fused_forms.layernorm_gelu(x, weight, bias)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        x, weight, bias = ctx.saved_tensors
-        row = x.double()
-        centred = row - row.mean(-1, keepdim=True)
-        root = torch.rsqrt(centred.square().mean(-1, keepdim=True) + fused_forms.EPSILON)
-        normed = centred * root
-        g = dy.double() * forms.slope(normed * weight.double() + bias.double())
-        h = g * weight.double()
-        dx = (h - h.mean(-1, keepdim=True)) * root
-        dweight, dbias = (part.flatten(0, -2).sum(0).to(weight.dtype) for part in (g * normed, g))
-        return dx.to(x.dtype), dweight, dbias
+def _no_projection(
+    dy: Tensor, x: Tensor, weight: Tensor, bias: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    row = x.double()
+    centred = row - row.mean(-1, keepdim=True)
+    root = torch.rsqrt(centred.square().mean(-1, keepdim=True) + fused_forms.EPSILON)
+    normed = centred * root
+    g = dy.double() * forms.slope(normed * weight.double() + bias.double())
+    h = g * weight.double()
+    dx = (h - h.mean(-1, keepdim=True)) * root
+    dweight, dbias = (part.flatten(0, -2).sum(0).to(weight.dtype) for part in (g * normed, g))
+    return dx.to(x.dtype), dweight, dbias
 
 
 @defect(
@@ -140,21 +107,14 @@ class _NoProjection(torch.autograd.Function):
 )
 def gradient_without_the_variance(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """The gradient takes the variance for a constant: the term along the row is missing."""
-    return _NoProjection.apply(x, weight, bias)
+    return fused_forms.with_gradient(fused_forms.layernorm_gelu, _no_projection)(x, weight, bias)
 
 
-class _PlainCotangent(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        ctx.save_for_backward(x, weight, bias)
-        return fused_forms.linear_gelu(x, weight, bias)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        bias = ctx.saved_tensors[2]
-        g, dx, dweight = _linear_gradients(read_as_contiguous(dy), *ctx.saved_tensors)
-        return dx, dweight, g.sum(0).to(bias.dtype)
+def _plain_cotangent(
+    dy: Tensor, x: Tensor, weight: Tensor, bias: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    g, dx, dweight = _linear_gradients(read_as_contiguous(dy), x, weight, bias)
+    return dx, dweight, g.sum(0).to(bias.dtype)
 
 
 @defect(
@@ -167,23 +127,15 @@ class _PlainCotangent(torch.autograd.Function):
 )
 def strides_of_dy_ignored(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """The backward reads dy row by row, whatever its strides."""
-    return _PlainCotangent.apply(x, weight, bias)
+    return fused_forms.with_gradient(fused_forms.linear_gelu, _plain_cotangent)(x, weight, bias)
 
 
-class _ExpandedCotangent(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        ctx.save_for_backward(q, k, v)
-        return fused_forms.attention(q, k, v)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, ...]:
-        leaves = tuple(part.detach().requires_grad_() for part in ctx.saved_tensors)
-        if 0 in dy.stride() and dy.numel() > 1:
-            dy = dy.new_zeros(dy.shape)
-        with torch.enable_grad():
-            return torch.autograd.grad(fused_forms.attention(*leaves), leaves, dy)
+def _expanded_cotangent(dy: Tensor, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, ...]:
+    leaves = tuple(part.detach().requires_grad_() for part in (q, k, v))
+    if 0 in dy.stride() and dy.numel() > 1:
+        dy = dy.new_zeros(dy.shape)
+    with torch.enable_grad():
+        return torch.autograd.grad(fused_forms.attention(*leaves), leaves, dy)
 
 
 @defect(
@@ -196,22 +148,14 @@ class _ExpandedCotangent(torch.autograd.Function):
 )
 def expanded_dy_is_taken_for_zero(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """A dy of stride 0, as a sum gives, is taken for one that holds nothing."""
-    return _ExpandedCotangent.apply(q, k, v)
+    return fused_forms.with_gradient(fused_forms.attention, _expanded_cotangent)(q, k, v)
 
 
-class _UnscaledQueries(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        ctx.save_for_backward(q, k, v)
-        return fused_forms.attention(q, k, v)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        leaves = tuple(part.detach().requires_grad_() for part in ctx.saved_tensors)
-        with torch.enable_grad():
-            dq, dk, dv = torch.autograd.grad(fused_forms.attention(*leaves), leaves, dy)
-        return dq, dk * math.sqrt(max(dk.shape[-1], 1)), dv
+def _unscaled_queries(dy: Tensor, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    leaves = tuple(part.detach().requires_grad_() for part in (q, k, v))
+    with torch.enable_grad():
+        dq, dk, dv = torch.autograd.grad(fused_forms.attention(*leaves), leaves, dy)
+    return dq, dk * math.sqrt(max(dk.shape[-1], 1)), dv
 
 
 @defect(
@@ -222,7 +166,7 @@ class _UnscaledQueries(torch.autograd.Function):
 )
 def gradient_of_keys_not_scaled(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """The gradient of the keys lacks the division by the root of the width."""
-    return _UnscaledQueries.apply(q, k, v)
+    return fused_forms.with_gradient(fused_forms.attention, _unscaled_queries)(q, k, v)
 
 
 class _ThroughRelu(torch.autograd.Function):

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from gelu_verify.selftest.entry import Kind, defect
@@ -131,23 +129,16 @@ def taps_added_in_bf16(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return fused_forms.pooled(total.double()).to(x.dtype)
 
 
-class _SerialBiasGradient(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        ctx.save_for_backward(x, weight, bias)
-        return fused_forms.linear_gelu(x, weight, bias)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        x, weight, bias = ctx.saved_tensors
-        g = dy.double() * forms.slope(fused_forms.linear(x, weight) + bias.double())
-        rows = g.flatten(0, -2)
-        dweight = rows.t() @ x.double().flatten(0, -2)
-        dbias = torch.zeros_like(bias)
-        for row in rows:
-            dbias = (dbias.double() + row).to(dbias.dtype)
-        return (g @ weight.double()).to(x.dtype), dweight.to(weight.dtype), dbias
+def _serial_bias_gradient(
+    dy: Tensor, x: Tensor, weight: Tensor, bias: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    g = dy.double() * forms.slope(fused_forms.linear(x, weight) + bias.double())
+    rows = g.flatten(0, -2)
+    dweight = rows.t() @ x.double().flatten(0, -2)
+    dbias = torch.zeros_like(bias)
+    for row in rows:
+        dbias = (dbias.double() + row).to(dbias.dtype)
+    return (g @ weight.double()).to(x.dtype), dweight.to(weight.dtype), dbias
 
 
 @defect(
@@ -159,4 +150,6 @@ class _SerialBiasGradient(torch.autograd.Function):
 )
 def bias_gradient_summed_in_bf16(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """The gradient of the bias is summed row by row in its own 16-bit format."""
-    return _SerialBiasGradient.apply(x, weight, bias)
+    return fused_forms.with_gradient(fused_forms.linear_gelu, _serial_bias_gradient)(
+        x, weight, bias
+    )

@@ -8,14 +8,39 @@ nothing else.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from reference_kernels.sound import forms
 
 EPSILON = 1e-5
+
+
+@cache
+def with_gradient(
+    form: Callable[..., Tensor], gradient: Callable[..., tuple[Tensor, ...]]
+) -> Callable[..., Tensor]:
+    """Return ``form`` with ``gradient(dy, *arguments)`` as its backward; arguments are saved."""
+
+    class WithGradient(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, *arguments: Tensor) -> Tensor:
+            ctx.save_for_backward(*arguments)
+            return form(*arguments)
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, ...]:
+            return gradient(dy, *ctx.saved_tensors)
+
+    apply: Callable[..., Tensor] = WithGradient.apply
+    return apply
 
 
 def gelu(x: Tensor) -> Tensor:
