@@ -90,7 +90,7 @@ def of(report: HuntReport) -> list[HardCase]:
             got=found.point.actual,
             error_ulp=found.point.error_ulp,
             date=environment.date,
-            versions={"gelu_verify": environment.gelu_verify, **environment.libraries},
+            versions=environment.versions,
         )
         for found in hunt.found
         if not abs(found.point.error_ulp) <= _WORTH_KEEPING_ULP
@@ -113,7 +113,7 @@ def of_examples(results: Results) -> list[HardCase]:
             got=point.actual,
             error_ulp=point.error_ulp,
             date=environment.date,
-            versions={"gelu_verify": environment.gelu_verify, **environment.libraries},
+            versions=environment.versions,
         )
         for result in results.kernels
         if result.examples

@@ -87,6 +87,11 @@ class Environment(Record):
         None, description="what Triton's CPU interpreter gets right, where kernels ran in it"
     )
 
+    @property
+    def versions(self) -> dict[str, str]:
+        """Versions of this package and of the libraries, as stored cases and inputs carry them."""
+        return {"gelu_verify": self.gelu_verify, **self.libraries}
+
 
 class Results(Record):
     """The content of ``results.json``."""

@@ -20,7 +20,7 @@ def of(report: HuntReport) -> list[StoredCase]:
             check=found.check,
             message=found.message,
             date=environment.date,
-            versions={"gelu_verify": environment.gelu_verify, **environment.libraries},
+            versions=environment.versions,
         )
         for found in hunt.cases
         if found.message is not None

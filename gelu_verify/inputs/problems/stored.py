@@ -74,7 +74,7 @@ def of(results: Results) -> list[StoredCase]:
             check=finding.check,
             message=finding.message,
             date=environment.date,
-            versions={"gelu_verify": environment.gelu_verify, **environment.libraries},
+            versions=environment.versions,
         )
         for result in results.kernels
         for finding in result.findings
