@@ -18,9 +18,8 @@ import numba
 _CONFIG: Any = numba.config
 _HERE = Path(__file__).parent
 _SOURCES = (
-    *sorted((_HERE / "cpu_kernels").glob("*.py")),
-    *(_HERE / name for name in ("cpu_reference.py", "figures.py", "jit.py", "pieces.py")),
-    _HERE.parent / "measure" / "histogram.py",
+    *(_HERE / name for name in ("cpu_kernels.py", "cpu_reference.py", "figures.py", "jit.py")),
+    *(_HERE / "pieces.py", _HERE.parent / "measure" / "histogram.py"),
 )
 
 
