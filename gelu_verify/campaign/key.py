@@ -32,7 +32,7 @@ def of(job: Job, sweep: str) -> dict[str, str]:
         "sweep": sweep,
         "reference": source_hash(),
         "engine": engine_name(job.device),
-        "census": CENSUS_VERSION,
+        "figures": CENSUS_VERSION,
     }
 
 
