@@ -57,13 +57,19 @@ def read(paths: Iterable[Path], baselines: Folder) -> list[Entry]:
     found: list[Entry] = []
     taken: set[str] = set()
     for path in paths:
-        results = _read(path)
-        compared = results.compared if isinstance(results, GateResults) else ()
-        for result in results.kernels:
-            found.append(_entry(result, results.environment, path, compared, baselines, taken))
+        found += of(_read(path), path.name, baselines, taken)
     if not found:
         raise UsageError("report: got no result, expected at least one. Run gelu-verify check.")
     return found
+
+
+def of(results: Results, source: str, baselines: Folder, taken: set[str]) -> list[Entry]:
+    """Return the results of one run. taken: names of pages, in small letters, to which it adds."""
+    compared = results.compared if isinstance(results, GateResults) else ()
+    return [
+        _entry(result, results.environment, source, compared, baselines, taken)
+        for result in results.kernels
+    ]
 
 
 def _read(path: Path) -> Results:
@@ -74,7 +80,7 @@ def _read(path: Path) -> Results:
 def _entry(
     result: KernelResult,
     environment: Environment,
-    path: Path,
+    source: str,
     compared: tuple[Compared, ...],
     baselines: Folder,
     taken: set[str],
@@ -85,7 +91,7 @@ def _entry(
     baseline = baselines.found.get((own, mine[0]))
     before = baseline.measurement(result.operator, result.via) if baseline else None
     slug = _slug((result.label, result.operator, result.formula, result.format, own), taken)
-    return Entry(result, environment, path.name, slug, verdicts[0] if verdicts else None, before)
+    return Entry(result, environment, source, slug, verdicts[0] if verdicts else None, before)
 
 
 def _slug(parts: tuple[str, ...], taken: set[str]) -> str:

@@ -41,12 +41,7 @@ def write(entries: list[Entry], folder: Path) -> int:
     Raises :class:`UnavailableError` without the extra ``report``, :class:`UsageError` for a folder
     that cannot be written.
     """
-    templates, plotly = _templates(), _plotly()
-    try:
-        (folder / "kernels").mkdir(parents=True, exist_ok=True)
-        (folder / "assets").mkdir(exist_ok=True)
-    except OSError as fault:
-        raise UsageError(f"output: got {folder}, {fault.strerror}. Choose another place.") from None
+    templates, plotly = _begun(folder)
     files.put(folder / "assets" / PLOTLY, plotly)
     source = resources.files(__package__) / "assets"
     for name in _ASSETS:
@@ -56,6 +51,22 @@ def write(entries: list[Entry], folder: Path) -> int:
     for entry in entries:
         files.put(folder / "kernels" / f"{entry.slug}.html", _kernel(templates, entry))
     return len(entries) + 2
+
+
+def require_writable(folder: Path) -> None:
+    """Raise now, not after a run, for what ``write`` would raise."""
+    _begun(folder)
+
+
+def _begun(folder: Path) -> tuple[jinja2.Environment, str]:
+    """Make the folders of a site; return the templates and the plotting library."""
+    templates, plotly = _templates(), _plotly()
+    try:
+        (folder / "kernels").mkdir(parents=True, exist_ok=True)
+        (folder / "assets").mkdir(exist_ok=True)
+    except OSError as fault:
+        raise UsageError(f"output: got {folder}, {fault.strerror}. Choose another place.") from None
+    return templates, plotly
 
 
 def _templates() -> jinja2.Environment:
