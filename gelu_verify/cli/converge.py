@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gelu_verify.cli import options
+
+if TYPE_CHECKING:
+    from gelu_verify.convergence.experiment import Experiment, OnRun
+    from gelu_verify.convergence.records import Convergence
+    from gelu_verify.kernels.listener import Limits
 
 
 def command(
     kernel: Annotated[str, typer.Argument(metavar="KERNEL", help=options.KERNEL_HELP)],
     operator: options.Operator = None,
     formula: options.Formula = None,
-    format: Annotated[str, typer.Option(help="fp32, fp64, bf16 or fp16 (autocast).")] = "fp32",
+    format: Annotated[
+        str,
+        typer.Option(help="fp32, fp64; bf16 and fp16: under autocast, with weights in fp32."),
+    ] = "fp32",
     backward: Annotated[
         str | None,
         typer.Option(metavar="KERNEL", help="Kernel (dy, x) of the gradient, of one without."),
@@ -40,44 +48,44 @@ def command(
         Path | None,
         typer.Option(help="File that keeps finished runs. [default: in the user's cache]"),
     ] = None,
+    timeout: Annotated[
+        float, options.timeout("that the kernel's arm may take between two points of its curve")
+    ] = 120.0,
+    in_process: Annotated[
+        bool, typer.Option("--in-process", help="Run the kernel in this process, for debugging.")
+    ] = False,
     json: Annotated[Path | None, options.output("the record")] = None,
     markdown: Annotated[Path | None, options.output("the record as Markdown")] = None,
 ) -> None:
     """Train with the kernel and with the exact activation, paired, and decide with statistics.
 
-    Exit status: 0 equivalent, 1 different, 3 not enough seeds to decide. The kernel runs in this
-    process. A run that was killed goes on where it was, with the same result.
+    Exit status: 0 equivalent; 1 different, or the kernel crashed or timed out; 3 not enough seeds
+    to decide. A run that was killed goes on where it was, with the same result.
 
     Examples: gelu-verify converge torch-erf
     gelu-verify converge triton-erf --backward triton-erf-backward --task python-gpt --device cuda
     """
-    import os
-    from dataclasses import replace
-
-    if device == "cpu":
-        os.environ.setdefault("TRITON_INTERPRET", "1")
-    from gelu_verify.convergence import run as experiments
-    from gelu_verify.convergence import tasks
+    from gelu_verify.convergence.experiment import Experiment
     from gelu_verify.job import plan
     from gelu_verify.kernels import registry
+    from gelu_verify.kernels.listener import Limits
     from gelu_verify.report import convergence, files, terminal
 
     for path in (json, markdown):
         files.require_writable(path)
-    chosen = tasks.find(task)
-    if steps is not None:
-        chosen = replace(chosen, steps=steps)
+    limits = Limits.default(timeout)
     job = plan(kernel, operator=operator, formula=formula, format_names=(format,), device=device)[0]
-    experiment = experiments.Experiment(
+    experiment = Experiment(
         job=job,
-        task=chosen,
+        task=task,
         seeds=tuple(range(seeds)),
+        steps=steps,
         backward=registry.find(backward) if backward else None,
         alpha=alpha,
         ledger=ledger,
     )
-    with _bar(f"{job.spec.name} {chosen.name}") as on_run:
-        found = experiments.run(experiment, on_run)
+    with _bar(f"{job.spec.name} {task}") as on_run:
+        found = _here(experiment, on_run) if in_process else _isolated(experiment, limits, on_run)
     if json is not None:
         files.put(json, found.model_dump_json(indent=1) + "\n")
     if markdown is not None:
@@ -87,8 +95,24 @@ def command(
     raise typer.Exit(found.verdict.exit_status)
 
 
+def _isolated(experiment: Experiment, limits: Limits, on_run: OnRun) -> Convergence:
+    from gelu_verify.convergence import isolated
+
+    return isolated.run(experiment, limits, on_run)
+
+
+def _here(experiment: Experiment, on_run: OnRun) -> Convergence:
+    import os
+
+    if experiment.job.device == "cpu":
+        os.environ.setdefault("TRITON_INTERPRET", "1")
+    from gelu_verify.convergence import run
+
+    return run.run(experiment, on_run)
+
+
 @contextmanager
-def _bar(title: str) -> Iterator[Callable[[int, int, str], None]]:
+def _bar(title: str) -> Iterator[OnRun]:
     """Yield what the experiment tells how far it is; a bar with the time left on a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -102,7 +126,7 @@ def _bar(title: str) -> Iterator[Callable[[int, int, str], None]]:
     ) as progress:  # fmt: skip
         bar = progress.add_task(title, total=None)
 
-        def on_run(done: int, total: int, what: str) -> None:
+        def on_run(done: float, total: int, what: str) -> None:
             progress.update(bar, completed=done, total=total, description=f"{title}: {what}")
 
         yield on_run

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from gelu_verify.records import Environment, Record
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class Arm(StrEnum):
@@ -27,11 +27,13 @@ class Verdict(StrEnum):
     EQUIVALENT = "equivalent"
     DIFFERENT = "different"
     NOT_ENOUGH_SEEDS = "not_enough_seeds"
+    CRASHED = "crashed"
+    TIMED_OUT = "timed_out"
 
     @property
     def exit_status(self) -> int:
-        """0 equivalent, 1 different, 3 not enough seeds."""
-        return {Verdict.EQUIVALENT: 0, Verdict.DIFFERENT: 1}.get(self, 3)
+        """0 equivalent; 1 different, or the kernel crashed or timed out; 3 not enough seeds."""
+        return {Verdict.EQUIVALENT: 0, Verdict.NOT_ENOUGH_SEEDS: 3}.get(self, 1)
 
 
 class Probe(Record):
@@ -152,23 +154,26 @@ class Convergence(Record):
     operator: str
     formula: str
     format: str
+    autocast: str | None = Field(
+        description="format that torch.autocast computed in, with weights in fp32; None for none"
+    )
     device: str
     task: str
-    recipe: str
-    data: str = Field(description="where the data are from")
-    data_digest: str
+    recipe: str = ""
+    data: str = Field("", description="where the data are from")
+    data_digest: str = ""
     seeds: tuple[int, ...]
     alpha: float
     verdict: Verdict
-    reasons: tuple[str, ...] = Field(description="what decided, the gravest first")
-    harmless: tuple[str, ...] = Field(description="accuracy faults that do not matter here")
-    endpoints: tuple[Endpoint, ...]
-    drift: tuple[Drift, ...]
-    gradients: GradientTest | None
-    diverged: dict[Arm, int] = Field(description="seeds with a loss that is no number")
-    runs: tuple[Run, ...]
-    seconds: float = Field(description="wall time of this run; what a ledger held took none")
-    trained: int = Field(description="runs of these seconds; the others came from a ledger")
+    reasons: tuple[str, ...] = Field((), description="what decided, the gravest first")
+    harmless: tuple[str, ...] = Field((), description="accuracy faults that do not matter here")
+    endpoints: tuple[Endpoint, ...] = ()
+    drift: tuple[Drift, ...] = ()
+    gradients: GradientTest | None = None
+    diverged: dict[Arm, int] = Field({}, description="seeds with a loss that is no number")
+    runs: tuple[Run, ...] = ()
+    seconds: float = Field(0.0, description="wall time of this run; what a ledger held took none")
+    trained: int = Field(0, description="runs of these seconds; the others came from a ledger")
 
     @model_validator(mode="after")
     def _equivalence_needs_evidence(self) -> Convergence:

@@ -7,103 +7,102 @@ import inspect
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from gelu_verify import formats, operators, provenance
-from gelu_verify.campaign import key
-from gelu_verify.convergence import agreement, harmless, probes, sites, training, verdict
+from gelu_verify.campaign import key as campaign_key
+from gelu_verify.convergence import (
+    agreement,
+    exact,
+    harmless,
+    probes,
+    sites,
+    tasks,
+    training,
+    verdict,
+)
 from gelu_verify.convergence import setting as setting_of
+from gelu_verify.convergence.experiment import ConvergenceInterrupted, Experiment, OnRun
 from gelu_verify.convergence.records import Arm, Convergence, Run
 from gelu_verify.convergence.setting import Setting
 from gelu_verify.convergence.sites import Site
 from gelu_verify.convergence.tasks import Task
 from gelu_verify.convergence.tasks import task as task_of
-from gelu_verify.errors import GeluVerifyError, UnavailableError, UsageError, unknown_name
-from gelu_verify.job import Job
+from gelu_verify.errors import UnavailableError, UsageError, unknown_name
 from gelu_verify.kernels import loading
-from gelu_verify.kernels.spec import KernelSpec
+from gelu_verify.kernels.failure import KernelFailure
 from gelu_verify.ledger import Ledger, key_digest
 
-#: Called with the runs done, the runs in all, and what is trained next.
-OnRun = Callable[[int, int, str], None]
+#: Called with the record as far as it is known, and the ledger's path, before any training.
+OnStart = Callable[[Convergence, str], None]
 #: Seeds a ledger has room for: a run's number is arm · this + seed.
 MOST_SEEDS = 100_000
 FORMATS = ("fp64", "fp32", "bf16", "fp16")
 
 
-class ConvergenceInterrupted(GeluVerifyError):
-    """Stopped by the user; the message says how to go on."""
-
-    exit_status = 130
+def _ignore(known: Convergence, ledger: str) -> None:
+    return None
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """What is asked: a kernel (and one of its gradient), a task, seeds.
-
-    job: the kernel's, with operator, formula, format and device resolved.
-    function: the kernel itself where it is at hand and need not be loaded by name.
-    """
-
-    job: Job
-    task: Task
-    seeds: tuple[int, ...]
-    backward: KernelSpec | None = None
-    alpha: float = 0.05
-    ledger: Path | None = None
-    function: Callable[..., Any] | None = None
-
-
-def run(experiment: Experiment, on_run: OnRun) -> Convergence:
+def run(
+    experiment: Experiment,
+    on_run: OnRun,
+    on_start: OnStart = _ignore,
+    function: Callable[..., Any] | None = None,
+) -> Convergence:
     """Return the record of an experiment; what its ledger holds is not trained again.
 
-    Raises KernelFailure where the kernel fails, LedgerRefused for a ledger of something else.
+    function: the kernel itself where it is at hand and need not be loaded by name.
+    A kernel that fails is a verdict. Raises LedgerRefused for a ledger of something else.
     """
     started = time.perf_counter()
-    job, task = experiment.job, experiment.task
+    job, task = experiment.job, _task(experiment)
     _require(experiment)
+    # Products of the arms that are not the kernel are those of fp32.
+    torch.set_float32_matmul_precision("highest")
     data = task.load()
-    setting = Setting(
-        task,
-        data,
-        job.formula,
-        formats.get(job.format),
-        torch.device(job.device),
-        _site(experiment),
-    ).on_device()
-    sites.require_trainable(setting.kernel, setting.fmt, setting.device, job.spec.name)
-    runs, trained = _trained(experiment, setting, data.digest(), on_run)
-    decided = verdict.decide(runs, experiment.alpha)
-    return Convergence(
-        environment=provenance.environment(provenance.runtime(job.device)),
-        name=job.spec.name,
-        target=job.spec.target,
-        backward=experiment.backward.target if experiment.backward else None,
-        operator=job.operator,
-        formula=job.formula,
-        format=job.format,
-        device=job.device,
-        task=task.name,
-        recipe=task.recipe(),
-        data=data.source,
-        data_digest=data.digest(),
-        seeds=experiment.seeds,
-        alpha=experiment.alpha,
-        verdict=decided.verdict,
-        reasons=decided.reasons,
-        harmless=harmless.sentences(list(runs.values()), decided.verdict),
-        endpoints=decided.endpoints,
-        drift=decided.drift,
-        gradients=decided.gradients,
-        diverged=decided.diverged,
-        runs=tuple(_lean(one) for one in runs.values()),
-        seconds=time.perf_counter() - started,
-        trained=trained,
+    digest = data.digest()
+    key = _key(experiment, task, digest)
+    path = experiment.ledger or _default_path(key)
+    known = experiment.blank().model_copy(
+        update={
+            "environment": provenance.environment(provenance.runtime(job.device)),
+            "recipe": task.recipe(),
+            "data": data.source,
+            "data_digest": digest,
+        }
     )
+    on_start(known, str(path))
+    try:
+        site = _site(experiment, function)
+        setting = Setting(
+            task, data, job.formula, formats.get(job.format), torch.device(job.device), site
+        ).on_device()
+        sites.require_trainable(site, setting.fmt, setting.device, job.spec.name)
+        with Ledger(path, key) as ledger:
+            runs, trained = _trained(experiment.seeds, setting, ledger, on_run)
+    except KernelFailure as failure:
+        return known.model_copy(update={"reasons": (f"the kernel failed: {failure}",)})
+    decided = verdict.decide(runs, experiment.alpha)
+    return Convergence.model_validate(
+        {
+            **dict(known),
+            **vars(decided),
+            "harmless": harmless.sentences(list(runs.values()), decided.verdict),
+            "runs": tuple(_lean(one) for one in runs.values()),
+            "seconds": time.perf_counter() - started,
+            "trained": trained,
+        }
+    )
+
+
+def _task(experiment: Experiment) -> Task:
+    found = tasks.find(experiment.task)
+    return replace(found, steps=experiment.steps) if experiment.steps else found
 
 
 def _require(experiment: Experiment) -> None:
@@ -127,62 +126,60 @@ def _require(experiment: Experiment) -> None:
         )
 
 
-def _site(experiment: Experiment) -> Site:
-    job, function = experiment.job, experiment.function
+def _site(experiment: Experiment, function: Callable[..., Any] | None) -> Site:
+    job, backward = experiment.job, None
     if function is None:
         function = loading.load(job.spec, operators.arguments(job.operator))
-    backward = None
     if experiment.backward is not None:
         backward = loading.load(experiment.backward, operators.arguments("gelu_backward"))
     return sites.of_kernel(job.operator, job.formula, function, backward)
 
 
 def _trained(
-    experiment: Experiment, setting: Setting, digest: str, on_run: OnRun
+    seeds: tuple[int, ...], setting: Setting, ledger: Ledger, on_run: OnRun
 ) -> tuple[verdict.Runs, int]:
     """Return the runs of all arms and seeds, a seed after the other, and how many were trained."""
-    found = _key(experiment, digest)
-    units = [(arm, seed) for seed in experiment.seeds for arm in Arm]
-    runs: verdict.Runs = {}
+    kept = (Run.model_validate_json(content) for content in ledger.contents())
+    runs = {(one.arm, one.seed): one for one in kept}
+    units = [(arm, seed) for seed in seeds for arm in Arm]
     trained = 0
-    with Ledger(experiment.ledger or _default_path(found), found) as ledger:
-        for content in ledger.contents():
-            kept = Run.model_validate_json(content)
-            runs[kept.arm, kept.seed] = kept
-        try:
-            for index, (arm, seed) in enumerate(units):
-                on_run(index, len(units), f"{arm.value}, seed {seed}")
-                if (arm, seed) not in runs:
-                    content = training.train(setting, arm, seed).model_dump_json()
-                    ledger.record(list(Arm).index(arm) * MOST_SEEDS + seed, content)
-                    # Read back, so that a run that goes on decides from the same digits.
-                    runs[arm, seed] = Run.model_validate_json(content)
-                    trained += 1
-        except KeyboardInterrupt:
-            raise ConvergenceInterrupted(
-                f"interrupted with {len(ledger.done())} of {len(units)} runs done, kept in "
-                f"{ledger.path}. Run the same command again to go on."
-            ) from None
+    try:
+        for index, (arm, seed) in enumerate(units):
+            what = f"{arm.value}, seed {seed}"
+            on_run(index, len(units), what)
+            if (arm, seed) not in runs:
+
+                def on_point(step: int, index: int = index, what: str = what) -> None:
+                    if step < setting.task.steps:
+                        on_run(index + step / setting.task.steps, len(units), what)
+
+                content = training.train(setting, arm, seed, on_point).model_dump_json()
+                ledger.record(list(Arm).index(arm) * MOST_SEEDS + seed, content)
+                # Read back, so that a run that goes on decides from the same digits.
+                runs[arm, seed] = Run.model_validate_json(content)
+                trained += 1
+    except KeyboardInterrupt:
+        raise ConvergenceInterrupted(len(ledger.done()), len(units), ledger.path) from None
     on_run(len(units), len(units), "")
     return {unit: runs[unit] for unit in units}, trained
 
 
-def _key(experiment: Experiment, digest: str) -> dict[str, str]:
+def _key(experiment: Experiment, task: Task, digest: str) -> dict[str, str]:
     """Return all that a run depends on; how many seeds there are is not among it."""
-    job, task = experiment.job, experiment.task
-    found = key.of(job, f"{job.format}, task {task.name}, data {digest}, {task.recipe()}")
+    job = experiment.job
+    found = campaign_key.of(job, f"{job.format}, task {task.name}, data {digest}, {task.recipe()}")
     found["trained by"] = _source_digest(task)
     found["threads"] = str(torch.get_num_threads())
     if experiment.backward is not None:
         own = job.model_copy(update={"spec": experiment.backward})
         found["backward"] = experiment.backward.target
-        found["backward source"] = key.of(own, "")["kernel source"]
+        found["backward source"] = campaign_key.of(own, "")["kernel source"]
     return found
 
 
 def _source_digest(task: Task) -> str:
     """Return 16 hex digits that tell versions of the code that trains, and of the model, apart."""
-    ours = (sites, setting_of, training, probes, agreement, task_of)
+    ours = (sites, exact, setting_of, training, probes, agreement, task_of)
     files = [str(module.__file__) for module in ours]
     state = hashlib.sha256()
     for file in (*files, inspect.getsourcefile(task.build)):

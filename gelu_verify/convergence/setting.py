@@ -47,7 +47,8 @@ class Setting:
         if arm is Arm.EAGER:
             return sites.at_activation(sites.eager(self.formula))
         if arm is Arm.NOISE:
-            return sites.noisy(self.formula, self.fmt, torch.Generator().manual_seed(seed + 1))
+            drawn = torch.Generator(self.device).manual_seed(seed + 1)
+            return sites.noisy(self.formula, self.fmt, drawn)
         return self.kernel
 
     def dtype(self, arm: Arm) -> torch.dtype:

@@ -13,33 +13,17 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from gelu_verify.convergence import exact as formulas
 from gelu_verify.errors import UsageError
 from gelu_verify.formats import Format, tensors
 from gelu_verify.kernels.failure import failure
 from gelu_verify.kernels.subject import require_like
-from gelu_verify.reference import fast
 
 Site = Callable[[Tensor, Tensor, Tensor], Tensor]
 Activation = Callable[[Tensor], Tensor]
 
 #: Operators of which a kernel can stand at a site.
 OPERATORS = ("gelu", "gelu_backward", "bias_gelu", "linear_gelu")
-
-
-class _Exact(torch.autograd.Function):
-    """The formula and its derivative in float64, each rounded once to the dtype of x."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, formula: str) -> Tensor:
-        ctx.save_for_backward(x)
-        ctx.formula = formula
-        return fast.gelu(x.double(), formula).to(x.dtype)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        (x,) = ctx.saved_tensors
-        slope = fast.derivative(x.double(), ctx.formula)
-        return (gradients[0].double() * slope).to(x.dtype), None
 
 
 class _WithBackward(torch.autograd.Function):
@@ -60,7 +44,7 @@ class _WithBackward(torch.autograd.Function):
 
 def exact(formula: str) -> Site:
     """Return the formula, computed in float64 and rounded once to what the product has."""
-    return at_activation(lambda x: _Exact.apply(x, formula))
+    return at_activation(lambda x: formulas.gelu(x, formula))
 
 
 def eager(formula: str) -> Activation:
@@ -78,10 +62,9 @@ def noisy(formula: str, fmt: Format, generator: torch.Generator) -> Site:
     own, size = eager(formula), 2.0 ** (1 - fmt.precision)
 
     def activation(x: Tensor) -> Tensor:
-        signs = torch.randint(0, 2, x.shape, generator=generator, device=generator.device)
-        noise = 1 + size * (2 * signs - 1)
+        drawn = torch.rand(x.shape, generator=generator, device=generator.device)
         y: Tensor = own(x)
-        return y * noise.to(device=y.device, dtype=y.dtype)
+        return y * torch.where(drawn < 0.5, 1 - size, 1 + size).to(y.dtype)
 
     return at_activation(activation)
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import nullcontext
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from gelu_verify.convergence import agreement, probes
 from gelu_verify.convergence.records import Arm, Probe, Run
 from gelu_verify.convergence.setting import Setting, evaluate, loss_of
+from gelu_verify.kernels import activity
+
+#: Called with the step at every point of a curve.
+OnPoint = Callable[[int], None]
 
 #: Looks at a model after the first, evenly spaced over the steps.
 _PROBES = 4
@@ -15,22 +22,37 @@ _PROBES = 4
 _DIVERGED = 30.0
 
 
-def train(setting: Setting, arm: Arm, seed: int) -> Run:
-    """Return an arm's run from a seed. Raises KernelFailure where the kernel fails."""
-    task, data, site = setting.task, setting.data, setting.site(arm, seed)
-    model = setting.build(arm, seed, site)
+def _ignore(step: int) -> None:
+    return None
+
+
+def train(setting: Setting, arm: Arm, seed: int, on_point: OnPoint = _ignore) -> Run:
+    """Return an arm's run from a seed. Raises KernelFailure where the kernel fails.
+
+    All the time of the kernel's arm is the kernel's: on a GPU a call says nothing of its length.
+    """
+    with activity.of_kernel() if arm is Arm.KERNEL else nullcontext():
+        model, found = _trained(setting, arm, seed, on_point)
+    if arm is not Arm.REFERENCE or found.first_nonfinite is not None:
+        return found
+    with activity.of_kernel():
+        swapped = agreement.measure(setting, model, seed)
+    return found.model_copy(update=swapped)
+
+
+def _trained(setting: Setting, arm: Arm, seed: int, on_point: OnPoint) -> tuple[nn.Module, Run]:
+    """Return an arm's model, trained from a seed, and what was seen on the way."""
+    task, data = setting.task, setting.data
+    model = setting.build(arm, seed, setting.site(arm, seed))
     optimiser = torch.optim.AdamW(
-        model.parameters(), lr=task.learning_rate, weight_decay=task.weight_decay
+        model.parameters(), lr=task.learning_rate, weight_decay=task.weight_decay, fused=True
     )
-    order = torch.Generator().manual_seed(seed)
     curve, probed = _Curve(), [probes.probe(setting, arm, seed, model, 0)]
     curve.add(0, *evaluate(setting, arm, model))
     looks = {round(task.steps * k / _PROBES) for k in range(1, _PROBES + 1)}
     points = {round(task.steps * k / task.evaluations) for k in range(1, task.evaluations + 1)}
-    for step in range(1, task.steps + 1):
-        batch = torch.randint(len(data.train_inputs), (task.batch,), generator=order)
-        batch = batch.to(setting.device)
-        optimiser.param_groups[0]["lr"] = task.learning_rate * (1 - (step - 1) / task.steps)
+    for step, batch in enumerate(_batches(setting, seed), start=1):
+        optimiser.param_groups[0]["lr"] = task.rate(step)
         loss = loss_of(setting, arm, model, data.train_inputs[batch], data.train_targets[batch])
         optimiser.zero_grad()
         loss.backward()
@@ -38,15 +60,20 @@ def train(setting: Setting, arm: Arm, seed: int) -> Run:
         curve.trained(step, loss.detach())
         if step in points:
             curve.add(step, *evaluate(setting, arm, model))
+            on_point(step)
             if curve.first_nonfinite is not None:
                 break  # nothing after it is a number of interest
         if step in looks:
             probed.append(probes.probe(setting, arm, seed, model, step))
-    found = curve.run(arm, seed, tuple(probed))
-    if arm is not Arm.REFERENCE or found.first_nonfinite is not None:
-        return found
-    swapped = agreement.measure(setting, model, seed)
-    return found.model_copy(update=swapped)
+    return model, curve.run(arm, seed, tuple(probed))
+
+
+def _batches(setting: Setting, seed: int) -> Tensor:
+    """Return the examples of every step, (steps, batch), all at once: a GPU is not waited for."""
+    order = torch.Generator().manual_seed(seed)
+    size = (setting.task.steps, setting.task.batch)
+    drawn = torch.randint(len(setting.data.train_inputs), size, generator=order)
+    return drawn.to(setting.device)
 
 
 class _Curve:

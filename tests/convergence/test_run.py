@@ -3,16 +3,14 @@
 import pytest
 
 from gelu_verify.convergence import run as experiments
+from gelu_verify.convergence.experiment import ConvergenceInterrupted, Experiment
 from gelu_verify.convergence.records import Arm, Verdict
-from gelu_verify.convergence.run import ConvergenceInterrupted, Experiment
 from gelu_verify.errors import UsageError
 from gelu_verify.job import plan
 from gelu_verify.kernels import registry
-from gelu_verify.kernels.failure import KernelFailure
 from gelu_verify.ledger import LedgerRefused
 from reference_kernels import training_faults
 from tests.convergence import kernels
-from tests.convergence.tiny import TASK
 
 SEEDS = (0, 1, 2)
 
@@ -26,9 +24,10 @@ def converge(tmp_path):
         job = plan(f"{module}:{function.__name__}", format_names=(fmt,), **declared)[0]
         spec = registry.find(f"{module}:{backward.__name__}") if backward else None
         experiment = Experiment(
-            job, TASK, seeds, spec, ledger=tmp_path / f"{ledger}.sqlite", function=function
-        )
-        return experiments.run(experiment, on_run)
+            job=job, task="tests.convergence.tiny:TASK", seeds=seeds, backward=spec,
+            ledger=tmp_path / f"{ledger}.sqlite",
+        )  # fmt: skip
+        return experiments.run(experiment, on_run, function=function)
 
     return run
 
@@ -128,8 +127,9 @@ def test_bf16_trains_under_autocast_with_a_larger_noise_floor(converge):
 
 
 def test_a_kernel_that_raises_ends_the_run_with_its_words(converge):
-    with pytest.raises(KernelFailure, match="no such size"):
-        converge(kernels.raises)
+    found = converge(kernels.raises)
+    assert found.verdict is Verdict.CRASHED
+    assert found.reasons == ("the kernel failed: RuntimeError: no such size",)
 
 
 @pytest.mark.parametrize("seeds", [(), (0, 1)])

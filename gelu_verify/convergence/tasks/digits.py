@@ -43,7 +43,7 @@ class PatchTransformer(nn.Module):
         super().__init__()
         self.embed = nn.Linear(4, 32)
         self.place = Learnt(16, 32)
-        self.blocks = nn.Sequential(*(Block(32, 2, False, site) for _ in range(2)))
+        self.blocks = nn.Sequential(*(Block(32, 2, 16, False, site) for _ in range(2)))
         self.norm, self.head = nn.LayerNorm(32), nn.Linear(32, 10)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -62,6 +62,6 @@ TASKS = (
         PatchTransformer,
         300,
         64,
-        3e-3,
+        6e-3,
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,6 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from gelu_verify.convergence.sites import Site
+
+#: Share of the steps over which the learning rate rises.
+_WARMUP = 0.1
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Task:
-    """A training problem: AdamW, learning rate falling linearly to 0, cross-entropy.
+    """A training problem: AdamW, cross-entropy, a learning rate that rises and falls linearly.
 
     build: the model, drawn from torch's global generator, with the site at its activations.
     batch: examples a step. evaluations: points of the validation curve after the first, evenly
@@ -59,10 +63,15 @@ class Task:
     weight_decay: float = 0.01
     evaluations: int = 10
 
+    def rate(self, step: int) -> float:
+        """Return the learning rate of a step, 1 to ``steps``."""
+        rise = min(1.0, step / (_WARMUP * self.steps))
+        return self.learning_rate * rise * (1 - (step - 1) / self.steps)
+
     def recipe(self) -> str:
         """Return how it is trained, as a line that tells recipes apart."""
         return (
-            f"{self.steps} steps of {self.batch}, AdamW {self.learning_rate:g}, "
+            f"{self.steps} steps of {self.batch}, AdamW up to {self.learning_rate:g}, "
             f"weight decay {self.weight_decay:g}, {self.evaluations} evaluations"
         )
 
@@ -82,11 +91,18 @@ class Activated(nn.Module):
 
 
 class Block(nn.Module):
-    """A pre-norm transformer block: attention, then a multilayer perceptron with one site."""
+    """A pre-norm transformer block: attention, then a multilayer perceptron with one site.
 
-    def __init__(self, width: int, heads: int, causal: bool, site: Site) -> None:
+    Attention is written out: on a GPU torch's fused one adds up its gradients in any order.
+    """
+
+    mask: Tensor
+
+    def __init__(self, width: int, heads: int, length: int, causal: bool, site: Site) -> None:
         super().__init__()
-        self.heads, self.causal = heads, causal
+        self.heads = heads
+        later = torch.ones(length, length, dtype=torch.bool).triu(1) & causal
+        self.register_buffer("mask", torch.zeros(length, length).masked_fill(later, -math.inf))
         self.before_attention, self.before_mlp = nn.LayerNorm(width), nn.LayerNorm(width)
         self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.up, self.down = Activated(width, 4 * width, site), nn.Linear(4 * width, width)
@@ -96,7 +112,8 @@ class Block(nn.Module):
         batch, length, width = x.shape
         qkv = self.qkv(self.before_attention(x)).view(batch, length, 3, self.heads, -1)
         q, k, v = qkv.permute(2, 0, 3, 1, 4)
-        mixed = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
+        scores = q @ k.mT / math.sqrt(q.shape[-1]) + self.mask[:length, :length]
+        mixed = scores.softmax(-1) @ v
         x = x + self.out(mixed.transpose(1, 2).reshape(batch, length, width))
         return x + self.down(self.up(self.before_mlp(x)))
 

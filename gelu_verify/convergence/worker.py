@@ -1,0 +1,27 @@
+"""The child process that trains: an experiment in on stdin, events out as JSON lines."""
+
+from __future__ import annotations
+
+from gelu_verify.convergence.experiment import Experiment
+from gelu_verify.convergence.records import Convergence
+from gelu_verify.errors import GeluVerifyError
+from gelu_verify.kernels.telling import begin, tell
+
+
+def main() -> None:
+    """Read an experiment from stdin, train, tell how far it is and the record."""
+    request, events = begin()
+    from gelu_verify.convergence import run as experiments
+
+    def on_start(known: Convergence, ledger: str) -> None:
+        tell(events, "start", record=known.model_dump_json(), ledger=ledger)
+
+    def on_run(done: float, total: int, what: str) -> None:
+        tell(events, "run", done=done, total=total, what=what)
+
+    try:
+        found = experiments.run(Experiment.model_validate(request), on_run, on_start=on_start)
+    except GeluVerifyError as error:
+        tell(events, "error", message=str(error), exit_status=error.exit_status)
+        return
+    tell(events, "done", record=found.model_dump_json())
