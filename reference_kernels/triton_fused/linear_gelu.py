@@ -53,7 +53,8 @@ class _LinearGelu(torch.autograd.Function):
         dx = dweight = None
         with fp32_partial_sums(g.dtype):
             if ctx.needs_input_grad[0]:
-                dx = product(g, weight).reshape(x.shape)
+                dx = product(g, weight)
+                dx = dx if x.dim() == 2 else dx.reshape(x.shape)
             if ctx.needs_input_grad[1]:
                 dweight = product(g.t(), launch.rows(x))
         return dx, dweight, sums.to(x.dtype), None, None
