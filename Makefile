@@ -59,8 +59,9 @@ format: venv ## Format the code
 schema: venv ## Write the JSON schema of results.json
 	$(BIN)/python -m gelu_verify.report.schema
 
-site: venv ## Write the site of the committed records; reports/site
-	$(BIN)/gelu-verify report $(RECORDS) -o reports/site
+site: venv ## Renew the site of the committed records; reports/site
+	rm -rf reports/site
+	$(BIN)/gelu-verify report $(RECORDS) reports/selftest/cpu.json -o reports/site
 
 bench: venv ## Print the figures of the speed benchmarks
 	$(BIN)/python -m benchmarks.check_speed

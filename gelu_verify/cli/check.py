@@ -248,8 +248,10 @@ def _deliver(results: Results, json: Path | None, markdown: Path | None, html: P
     if html is not None:
         from gelu_verify.cli.report import known_baselines
         from gelu_verify.report.site import entry, pages
+        from gelu_verify.report.site.content import Content
 
-        pages.write(entry.of(results, "this run", known_baselines(), set()), html)
+        entries = entry.of(results, "this run", known_baselines(), set())
+        pages.write(Content(entries), html)
     if files.STDOUT not in (str(json), str(markdown)):
         from gelu_verify.report import terminal
 

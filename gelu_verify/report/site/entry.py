@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from gelu_verify.baseline import Folder, Key, Measurement, device_class
-from gelu_verify.errors import UsageError
 from gelu_verify.gate.record import Compared, GateResults
 from gelu_verify.records import Environment, KernelResult, Results
-from gelu_verify.report import files
-from gelu_verify.untrusted import read_json
-
-#: Larger than the results of every registered kernel, campaigns included.
-_LARGEST = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -49,20 +41,6 @@ class Entry:
         return f"{r.label}, {r.operator}, {r.format}, {self.device}"
 
 
-def read(paths: Iterable[Path], baselines: Folder) -> list[Entry]:
-    """Return the results of files of ``check`` and ``gate``, in order.
-
-    Raises :class:`UsageError` for a file that is neither, or where there is no result at all.
-    """
-    found: list[Entry] = []
-    taken: set[str] = set()
-    for path in paths:
-        found += of(_read(path), path.name, baselines, taken)
-    if not found:
-        raise UsageError("report: got no result, expected at least one. Run gelu-verify check.")
-    return found
-
-
 def of(results: Results, source: str, baselines: Folder, taken: set[str]) -> list[Entry]:
     """Return the results of one run. taken: names of pages, in small letters, to which it adds."""
     compared = results.compared if isinstance(results, GateResults) else ()
@@ -70,11 +48,6 @@ def of(results: Results, source: str, baselines: Folder, taken: set[str]) -> lis
         _entry(result, results.environment, source, compared, baselines, taken)
         for result in results.kernels
     ]
-
-
-def _read(path: Path) -> Results:
-    kind = GateResults if "profile" in read_json(path, "results", _LARGEST) else Results
-    return files.read(path, kind)
 
 
 def _entry(
