@@ -12,7 +12,7 @@ from gelu_verify.report import alarms, convergence, markdown, selftest, terminal
 from gelu_verify.statistics.run import GateAlarms
 
 REPORTS = Path(__file__).parents[2] / "reports"
-#: Folder to the kind of its records, their Markdown, and their form on a terminal, if they have one.
+#: Folder to the kind of its records, their Markdown, and their form on a terminal, if any.
 KINDS = {
     "cpu": (Results, markdown.summary, terminal.show),
     "h200": (Results, markdown.summary, terminal.show),
