@@ -17,7 +17,7 @@ from gelu_verify.report.numbers import figure
 from gelu_verify.report.site import matrix, table, words
 from gelu_verify.report.site.content import Content
 from gelu_verify.report.site.entry import Entry
-from gelu_verify.report.site.figures import comparison, distribution, error, fused, tail
+from gelu_verify.report.site.figures import comparison, distribution, error, fused, speed, tail
 from gelu_verify.report.site.figures.figure import Figure
 from gelu_verify.report.site.points import named
 
@@ -217,7 +217,7 @@ def _comparison(templates: jinja2.Environment, entries: list[Entry]) -> str:
         shown = [
             comparison.by_region(members, f"regions-{number}"),
             comparison.by_bound(members, f"bound-{number}"),
-            comparison.by_speed(members, f"speed-{number}"),
+            speed.by_speed(members, f"speed-{number}"),
         ]
         if any(shown):
             sections.append((operator, name, [one for one in shown if one]))

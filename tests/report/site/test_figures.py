@@ -12,7 +12,15 @@ from gelu_verify.records import BinadeErrors, Speed
 from gelu_verify.report import files
 from gelu_verify.report.site import axes, pages
 from gelu_verify.report.site.entry import Entry
-from gelu_verify.report.site.figures import comparison, distribution, error, figure, fused, tail
+from gelu_verify.report.site.figures import (
+    comparison,
+    distribution,
+    error,
+    figure,
+    fused,
+    speed,
+    tail,
+)
 from gelu_verify.report.site.points import named, swept
 from tests.report.site.conftest import REPORTS
 
@@ -143,10 +151,10 @@ def test_accuracy_is_drawn_against_speed_when_two_kernels_were_timed():
         return as_entry(EXHAUSTIVE, result.model_copy(update={"speed": found}))
 
     first, _, second, _ = EXHAUSTIVE.kernels
-    assert comparison.by_speed([timed(first, 2.0), as_entry(EXHAUSTIVE, second)], "k") is None
+    assert speed.by_speed([timed(first, 2.0), as_entry(EXHAUSTIVE, second)], "k") is None
     worse = first.accuracy.model_copy(update={"max_error_ulp": 1e9})
     sweep = as_entry(EXHAUSTIVE, first.model_copy(update={"accuracy": worse}))
-    found = comparison.by_speed([timed(first, 2.0), timed(second, 3.0), sweep], "k")
+    found = speed.by_speed([timed(first, 2.0), timed(second, 3.0), sweep], "k")
     assert [t["x"] for t in found.data] == [[2.0], [3.0]]
     assert [t["y"] for t in found.data] == [[1e9], [second.accuracy.max_error_ulp]]
     assert found.rows[0][2:4] == ("2", "4")
