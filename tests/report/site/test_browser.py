@@ -149,6 +149,20 @@ def test_pages_fit_their_width_and_follow_the_color_scheme(visit, width, scheme)
         assert (paper == "rgb(255, 255, 255)") is (scheme == "light")
 
 
+def test_figures_are_printed_in_light_colors_all_of_them(visit):
+    page = visit("kernels/torch-geglu.geglu.erf.bf16.cpu-avx2.html", color_scheme="dark")
+    drawn(page, "error")
+    ink = "() => getComputedStyle(document.querySelector('#figure-error .xtick text')).fill"
+    on_screen = page.evaluate(ink)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.wait_for_function(f"({ink})() === 'rgb(28, 33, 38)'")
+    count = page.locator(".plot").count()
+    page.wait_for_function(f"document.querySelectorAll('.plot .main-svg').length >= {count}")
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    page.wait_for_function(f"({ink})() === '{on_screen}'")
+    assert on_screen != "rgb(28, 33, 38)"
+
+
 def test_a_page_is_read_and_printed_without_the_plotting_library(browser, site, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(site, copy)

@@ -162,7 +162,13 @@
       }
     }, { rootMargin: "300px" });
     places.forEach((place) => near.observe(place));
-    addEventListener("beforeprint", () => places.forEach(draw));
+    // Paper is white: figures take the light colors, all of them, and then those of the screen again.
+    const paper = (printing) => {
+      document.documentElement.classList.toggle("printing", printing);
+      places.filter((place) => printing || place.dataset.drawn).forEach(draw);
+    };
+    addEventListener("beforeprint", () => paper(true));
+    addEventListener("afterprint", () => paper(false));
     matchMedia("(prefers-color-scheme: dark)").addEventListener(
       "change", () => places.filter((place) => place.dataset.drawn).forEach(draw));
   }
