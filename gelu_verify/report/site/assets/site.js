@@ -139,7 +139,10 @@
     };
     if (spec.layout.height) place.style.height = `${spec.layout.height}px`;
     place.dataset.drawn = "yes";
-    return Plotly.react(place, spec.data.map(colored), theme(spec.layout, narrow), options);
+    // Names beside marks would lie on each other there; the legend has them.
+    const unnamed = (trace) => (trace.mode === "markers+text" ? { ...trace, mode: "markers" } : trace);
+    const traces = spec.data.map(colored).map((trace) => (narrow ? unnamed(trace) : trace));
+    return Plotly.react(place, traces, theme(spec.layout, narrow), options);
   }
 
   const places = [...document.querySelectorAll(".plot")];
