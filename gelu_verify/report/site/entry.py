@@ -63,22 +63,26 @@ def _entry(
     own = device_class(environment, result.device)
     baseline = baselines.found.get((own, mine[0]))
     before = baseline.measurement(result.operator, result.via) if baseline else None
-    slug = _slug((result.label, result.operator, result.formula, result.format, own), taken)
+    what = (result.label, result.operator, result.formula, result.format, own)
+    slug = _slug(what, result.accuracy.sweep if result.accuracy else "", taken)
     return Entry(result, environment, source, slug, verdicts[0] if verdicts else None, before)
 
 
-def _slug(parts: tuple[str, ...], taken: set[str]) -> str:
+def _slug(parts: tuple[str, ...], sweep: str, taken: set[str]) -> str:
     """Return a file name for a page: legible, of safe characters, not taken yet; and take it.
 
-    A digest is added where characters were lost, a number where the same was measured twice.
+    A digest is added where characters were lost; the sweep, then a number, where the same was
+    measured before.
     """
     joined = ".".join(parts)
     plain = ".".join(re.sub(r"[^A-Za-z0-9_]+", "-", part).strip("-") or "-" for part in parts)
     plain = plain[:120]
     if len(joined) > 120 or re.search(r"[^A-Za-z0-9_.() -]", joined):
         plain += "." + hashlib.sha256(joined.encode()).hexdigest()[:8]
-    slug, number = plain, 1
     # Case is ignored: the site may be copied to a file system that does not tell it.
+    if plain.lower() in taken and re.fullmatch(r"[a-z]+", sweep):
+        plain += f".{sweep}"
+    slug, number = plain, 1
     while slug.lower() in taken:
         number += 1
         slug = f"{plain}.{number}"

@@ -30,6 +30,14 @@ def test_slugs_are_safe_and_differ_when_names_do_not(tmp_path):
     assert all(len(s) < 150 for s in slugs)
 
 
+def test_a_page_is_named_by_its_sweep_where_the_same_was_measured_before(tmp_path):
+    first = measured(name="k")
+    swept = first.accuracy.model_copy(update={"sweep": "exhaustive"})
+    again = first.model_copy(update={"accuracy": swept})
+    slugs = [e.slug for e in entries(first, again, again, tmp_path=tmp_path)]
+    assert [s.removeprefix(slugs[0]) for s in slugs] == ["", ".exhaustive", ".exhaustive.2"]
+
+
 def test_the_device_is_named_as_a_person_would(tmp_path):
     (cpu,) = entries(measured(), tmp_path=tmp_path)
     (gpu,) = entries(measured(device="cuda"), tmp_path=tmp_path, device="NVIDIA H200")
