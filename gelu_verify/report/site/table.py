@@ -103,17 +103,19 @@ def _error(size: float | None) -> Cell:
 
 
 def _short(size: float) -> str:
-    """Return an error for a narrow cell: ``1.7e7`` where ``figure`` writes ``1.68e+07``."""
-    if not 1e4 <= size < math.inf:
-        return figure(size)
-    digits, _, power = f"{size:.1e}".partition("e")
-    return f"{digits}e{int(power)}"
+    """Return a size for a narrow cell: ``1.7e7`` where ``figure`` writes ``1.68e+07``."""
+    shown = figure(size)
+    if "e" not in shown and size < 1e4:
+        return shown
+    mantissa, _, power = f"{size:.1e}".partition("e")
+    return f"{mantissa}e{int(power)}" if power else shown
 
 
 def _signed(mean: float | None) -> Cell:
     if mean is None or math.isnan(mean):
         return Cell("-", 0.0)
-    return Cell(f"{mean:+.2g}", abs(mean))
+    sign = "-" if mean < 0.0 else "+"
+    return Cell(sign + _short(abs(mean)), abs(mean), "", f"{mean:+.3g} ULP")
 
 
 def _regions(r: KernelResult) -> tuple[Cell, ...]:

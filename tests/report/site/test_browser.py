@@ -135,8 +135,14 @@ def test_a_command_is_copied_when_its_button_is_pressed(visit):
                  permissions=["clipboard-read", "clipboard-write"])  # fmt: skip
     command = page.locator(".command code").first.inner_text()
     assert command.startswith("gelu-verify check torch-erf")
+    # The button says so for two seconds only: what it said is kept.
+    page.evaluate("""() => {
+      const button = document.querySelector(".copy");
+      window.said = [];
+      new MutationObserver(() => said.push(button.textContent)).observe(button, {childList: true});
+    }""")
     page.locator(".copy").first.click()
-    page.wait_for_selector("text=Copied")
+    page.wait_for_function("said.includes('Copied')")
     assert page.evaluate("navigator.clipboard.readText()") == command
 
 

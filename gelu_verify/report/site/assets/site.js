@@ -48,8 +48,9 @@
   each("#results", (table) => {
     const tell = () => document.body.classList.toggle(
       "overflows", table.parentElement.scrollWidth > table.parentElement.clientWidth + 1);
-    tell();
-    addEventListener("resize", tell);
+    const seen = new ResizeObserver(tell);
+    seen.observe(table);
+    seen.observe(table.parentElement);
   });
   each("form.filters", (form) => {
     form.addEventListener("input", () => filter(form));
