@@ -66,6 +66,7 @@ site: venv ## Renew the site of the committed records; reports/site
 bench: venv ## Print the figures of the speed benchmarks
 	$(BIN)/python -m benchmarks.check_speed
 	$(BIN)/python -m benchmarks.gate_speed
+	$(BIN)/python -m benchmarks.site_speed
 
 release-check: venv ## Fail if the reference's source has no certificate of its own
 	$(BIN)/python -m gelu_verify.reference.certificate check
