@@ -27,6 +27,12 @@ from tests.report.site.conftest import REPORTS
 EXHAUSTIVE = files.read(REPORTS / "cpu" / "exhaustive_fp32.json")
 FUSED = files.read(REPORTS / "cpu" / "fused.json")
 ERF = EXHAUSTIVE.kernels[0]
+#: The same kernel and format, of a sweep that kept the errors of every binade.
+ENVELOPED = next(
+    k
+    for k in files.read(REPORTS / "cpu" / "check.json").kernels
+    if (k.label, k.format) == ("torch-erf", "fp32")
+)
 
 
 def as_entry(results, result):
@@ -47,18 +53,27 @@ def test_every_figure_is_one_that_plotly_accepts(results):
     assert seen >= {"error", "tail", "histogram", "cdf"}
 
 
-def test_the_band_holds_every_named_point_and_reaches_the_largest_error():
-    found = error.against_x(ERF)
-    upper = found.data[0]
-    assert max(upper["y"]) == pytest.approx(axes.height(ERF.accuracy.worst.error_ulp), abs=1e-3)
-    spans = list(zip(upper["x"][::2], upper["x"][1::2], upper["y"][::2], strict=True))
+def _without_envelope(result):
+    accuracy = result.accuracy.model_copy(update={"envelope": ()})
+    return result.model_copy(update={"accuracy": accuracy})
+
+
+@pytest.mark.parametrize("result", [_without_envelope(ERF), ENVELOPED], ids=["regions", "binades"])
+def test_the_band_holds_every_named_point_and_reaches_the_largest_error(result):
+    upper, lower, mean, points = error.against_x(result).data
+    largest = max(*upper["y"], -min(lower["y"]))
+    assert largest == pytest.approx(axes.height(result.accuracy.max_error_ulp), abs=1e-3)
+    spans = list(zip(upper["x"][::2], upper["x"][1::2], lower["y"][::2], upper["y"][::2],
+                     mean["y"][::2], strict=True))  # fmt: skip
     assert spans[0][0] == -axes.EDGE
     assert spans[-1][1] == axes.EDGE
-    assert all(end == start for (_, end, _), (start, _, _) in pairwise(spans))
-    points = list(zip(found.data[3]["x"], found.data[3]["y"], strict=True))
-    assert len(points) > 5
-    for x, y in points:
-        assert any(a - 0.01 <= x <= b + 0.01 and abs(y) <= top + 1e-3 for a, b, top in spans)
+    assert all(one[1] == other[0] for one, other in pairwise(spans))
+    assert all(low <= middle <= top for _, _, low, top, middle in spans)
+    named = list(zip(points["x"], points["y"], strict=True))
+    assert len(named) > 5
+    for x, y in named:
+        around = [s for s in spans if s[0] - 0.01 <= x <= s[1] + 0.01]
+        assert any(low - 1e-3 <= y <= top + 1e-3 for _, _, low, top, _ in around)
 
 
 def test_the_band_is_the_envelope_where_the_record_has_one():

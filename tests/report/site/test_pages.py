@@ -38,7 +38,8 @@ def test_no_markup_of_a_record_reaches_a_page(site):
 
 def test_the_verdict_comes_before_everything_else(site):
     text = (site / "kernels" / "torch-erf.gelu.erf.fp32.cpu-avx2.html").read_text()
-    first = text.index("torch-erf keeps the contract cancelling in fp32, apart from 3 known issues")
+    sentence = r"torch-erf keeps the contract cancelling in fp32, apart from \d known issues"
+    first = re.search(sentence, text).start()
     assert first < text.index("Findings") < text.index("Provenance")
     assert "4,294,967,296 of 4,294,967,296 inputs" in text
 

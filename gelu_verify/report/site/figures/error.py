@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from gelu_verify.records import Accuracy, KernelResult
+from gelu_verify.measure.envelope import LOWEST
+from gelu_verify.records import Accuracy, BinadeErrors, KernelResult
 from gelu_verify.report.numbers import figure
 from gelu_verify.report.site import axes
 from gelu_verify.report.site.figures.figure import Figure, note, plain, threshold
@@ -126,10 +127,9 @@ def _bands(
     Of a region only the largest size is known: it is drawn on either side of 0.
     """
     if a.envelope:
-        middles = [axes.column(b.sign, b.exponent) for b in a.envelope]
         return [
-            (at - 0.5, at + 0.5, b.lowest_error_ulp, b.highest_error_ulp, b.mean_error_ulp)
-            for at, b in zip(middles, a.envelope, strict=True)
+            (*_column(b), b.lowest_error_ulp, b.highest_error_ulp, b.mean_error_ulp)
+            for b in a.envelope
         ]
     return sorted(
         (start, end, -r.max_error_ulp, r.max_error_ulp, r.mean_error_ulp)
@@ -138,6 +138,14 @@ def _bands(
         for start, end in pieces.get(r.region, ())
         if end > start
     )
+
+
+def _column(binade: BinadeErrors) -> tuple[float, float]:
+    """Return where a binade begins and ends on the axis; the innermost ones reach to 0."""
+    at = axes.column(binade.sign, binade.exponent)
+    if binade.exponent > LOWEST:
+        return at - 0.5, at + 0.5
+    return (at - 0.5, 0.0) if binade.sign == "-" else (0.0, at + 0.5)
 
 
 def _band(bands: list[tuple[float, float, float, float, float]]) -> list[dict[str, Any]]:
