@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from importlib import resources
@@ -152,7 +153,7 @@ def _breakable(name: str) -> str:
 
 
 def _signed(number: float) -> str:
-    return f"{number:+.3g}"
+    return "-" if math.isnan(number) else f"{number:+.3g}"
 
 
 def _index(templates: jinja2.Environment, entries: list[Entry]) -> str:

@@ -7,6 +7,7 @@ from itertools import pairwise
 import mpmath
 import pytest
 
+from gelu_verify.baseline import Measurement
 from gelu_verify.measure import histogram as bins
 from gelu_verify.records import BinadeErrors, Speed
 from gelu_verify.report import files
@@ -116,6 +117,16 @@ def test_histogram_and_shares_count_every_error():
     half = next(x for x, y in zip(cdf.data[0]["x"], shares, strict=True) if y >= 0.5)
     assert half == pytest.approx(math.log2(a.quantiles["0.5"]), abs=1e-3)
     assert bins.LOWEST == -16
+
+
+def test_a_baseline_of_other_inputs_is_said_to_be_so_beside_the_shares():
+    before = Measurement.of(ERF)
+    assert "quantiles of the baseline." in distribution.cumulative(ERF.accuracy, before).caption
+    other = distribution.cumulative(ENVELOPED.accuracy, before)
+    assert "of other inputs." in other.caption
+    marks = other.data[1]
+    known = dict(zip(marks["y"], marks["x"], strict=True))
+    assert known[0.999] == pytest.approx(math.log2(ERF.accuracy.quantiles["0.999"]))
 
 
 def test_the_ladder_has_a_mark_for_each_case_with_a_length():

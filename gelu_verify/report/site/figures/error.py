@@ -25,7 +25,8 @@ def against_x(result: KernelResult) -> Figure | None:
     a, pieces = result.accuracy, segments(result)
     if a is None or not pieces:
         return None
-    data = [*_band(_bands(a, pieces)), _points(a)]
+    name = "lowest to highest error" if a.envelope else "largest error"
+    data = [*_band(_bands(a, pieces), name), _points(a)]
     layout: dict[str, Any] = {
         "xaxis": axes.x_axis(),
         "yaxis": axes.error_axis(_largest(a)),
@@ -148,13 +149,13 @@ def _column(binade: BinadeErrors) -> tuple[float, float]:
     return (at - 0.5, 0.0) if binade.sign == "-" else (0.0, at + 0.5)
 
 
-def _band(bands: list[tuple[float, float, float, float, float]]) -> list[dict[str, Any]]:
+def _band(bands: list[tuple[float, float, float, float, float]], name: str) -> list[dict[str, Any]]:
     """Return the edges of the band, the lower one filled up to the upper, and the mean."""
     lower, upper, mean = (
         _steps([(band[0], band[1], axes.height(band[which])) for band in bands])
         for which in (2, 3, 4)
     )
-    edge = {"name": "largest error", "line": {"width": 1}, "meta": "band"}
+    edge = {"name": name, "line": {"width": 1}, "meta": "band"}
     return [
         upper | edge,
         lower | edge | {"fill": "tonexty", "showlegend": False},
