@@ -59,12 +59,14 @@ format: venv ## Format the code
 schema: venv ## Write the JSON schema of results.json
 	$(BIN)/python -m gelu_verify.report.schema
 
-site: venv ## Write the site of the committed records; reports/site
-	$(BIN)/gelu-verify report $(RECORDS) -o reports/site
+site: venv ## Renew the site of the committed records; reports/site
+	rm -rf reports/site
+	$(BIN)/gelu-verify report $(RECORDS) reports/selftest/cpu.json -o reports/site
 
 bench: venv ## Print the figures of the speed benchmarks
 	$(BIN)/python -m benchmarks.check_speed
 	$(BIN)/python -m benchmarks.gate_speed
+	$(BIN)/python -m benchmarks.site_speed
 
 release-check: venv ## Fail if the reference's source has no certificate of its own
 	$(BIN)/python -m gelu_verify.reference.certificate check

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from gelu_verify.cli import options
+from gelu_verify.cli.wanted import Wanted
 
 if TYPE_CHECKING:
     from gelu_verify.campaign.run import Plan
     from gelu_verify.job import Job
-    from gelu_verify.records import Results
     from gelu_verify.rewriting.run import Request
 
 
@@ -139,21 +139,16 @@ def command(
         raise UsageError(f"kernel: got {kernels[0]} and --all, expected one of them. Drop one.")
     if not all_registered and not kernels:
         raise UsageError("kernel: got none, expected at least one. Name one, or give --all.")
-    if json is not None and json == markdown:
-        raise UsageError(f"output: got {json} for --json and --markdown, expected two files.")
     limits = Limits.default(timeout)
     format_names = tuple(format.split(",")) if format else ()
-    wanted = (
+    selected = (
         selection.declared(operator, format_names)
         if all_registered
         else [(name, format_names) for name in kernels or []]
     )
-    for path in (json, markdown, save_cases):
-        files.require_writable(path)
-    if html is not None:
-        from gelu_verify.report.site import pages
-
-        pages.require_writable(html)
+    files.require_writable(save_cases)
+    wanted = Wanted(json, markdown, html)
+    wanted.require_writable()
     if rewrite is not None:
         _require_no_kernel_options(
             operator=operator,
@@ -170,11 +165,12 @@ def command(
         )
         from gelu_verify.rewriting.run import plan as plan_models
 
-        models = plan_models([name for name, _ in wanted], rewrite, format_names, contract, device)
-        _verify_models(models, None if in_process else timeout, json, markdown, html)
+        names = [name for name, _ in selected]
+        models = plan_models(names, rewrite, format_names, contract, device)
+        _verify_models(models, None if in_process else timeout, wanted)
     jobs = [
         job
-        for name, own_formats in wanted
+        for name, own_formats in selected
         for job in plan(
             name,
             operator=operator,
@@ -204,7 +200,7 @@ def command(
                 results = session.run_here(jobs, bar, plan=how, on_patterns=bar.on_patterns)
         else:
             results = session.run(jobs, limits, bar, how, bar.on_patterns)
-    _deliver(results, json, markdown, html)
+    wanted.deliver(results)
     if save_cases is not None:
         from gelu_verify.inputs.problems import stored
 
@@ -223,13 +219,7 @@ def _require_no_kernel_options(**given: object) -> None:
             raise UsageError(f"{option}: got {value} and --rewrite, expected one. Drop --{option}.")
 
 
-def _verify_models(
-    models: list[Request],
-    seconds: float | None,
-    json: Path | None,
-    markdown: Path | None,
-    html: Path | None,
-) -> NoReturn:
+def _verify_models(models: list[Request], seconds: float | None, wanted: Wanted) -> NoReturn:
     """Verify rewritten models instead of kernels, and exit; seconds: None for in this process."""
     from gelu_verify.records import Results
     from gelu_verify.rewriting import isolated, run
@@ -241,24 +231,8 @@ def _verify_models(
         results = Results(environment=done[0].environment, kernels=kernels)
     else:
         results = isolated.run(models, seconds)
-    _deliver(results, json, markdown, html)
+    wanted.deliver(results)
     raise typer.Exit(results.exit_status)
-
-
-def _deliver(results: Results, json: Path | None, markdown: Path | None, html: Path | None) -> None:
-    """Write the files that were asked for; show the results where none of them is stdout."""
-    from gelu_verify.report import files
-
-    files.write(results, json, markdown)
-    if html is not None:
-        from gelu_verify.cli.report import known_baselines
-        from gelu_verify.report.site import entry, pages
-
-        pages.write(entry.of(results, "this run", known_baselines(), set()), html)
-    if files.STDOUT not in (str(json), str(markdown)):
-        from gelu_verify.report import terminal
-
-        terminal.show(terminal.console(), results)
 
 
 def _require_saving(jobs: list[Job], path: Path) -> None:

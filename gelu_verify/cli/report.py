@@ -21,7 +21,7 @@ def command(
         list[Path] | None,
         typer.Argument(
             metavar="RESULTS...",
-            help="JSON files of check or gate. [default: reports/latest/*.json]",
+            help="JSON files of check, gate or selftest. [default: reports/latest/*.json]",
         ),
     ] = None,
     output: Annotated[
@@ -38,15 +38,15 @@ def command(
 
     Example: gelu-verify report reports/cpu/check.json -o site
     """
-    from gelu_verify.report.site import entry, images, pages
+    from gelu_verify.report.site import content, images, pages
 
     images.require_known(figures)
     given = results or sorted(_LATEST.glob("*.json"))
-    entries = entry.read(given, known_baselines(config, baselines))
-    count = pages.write(entries, output)
-    typer.echo(f"{count} pages of {len(entries)} results: {output / 'index.html'}")
+    found = content.read(given, known_baselines(config, baselines))
+    count = pages.write(found, output)
+    typer.echo(f"{count} pages of {len(found.entries)} results: {output / 'index.html'}")
     if figures is not None:
-        written = images.write(entries, output / "figures", figures)
+        written = images.write(found.entries, output / "figures", figures)
         typer.echo(f"{written} figures: {output / 'figures'}")
 
 

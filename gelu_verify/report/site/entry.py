@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from gelu_verify.baseline import Folder, Key, Measurement, device_class
-from gelu_verify.errors import UsageError
 from gelu_verify.gate.record import Compared, GateResults
 from gelu_verify.records import Environment, KernelResult, Results
-from gelu_verify.report import files
-from gelu_verify.untrusted import read_json
-
-#: Larger than the results of every registered kernel, campaigns included.
-_LARGEST = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -49,20 +41,6 @@ class Entry:
         return f"{r.label}, {r.operator}, {r.format}, {self.device}"
 
 
-def read(paths: Iterable[Path], baselines: Folder) -> list[Entry]:
-    """Return the results of files of ``check`` and ``gate``, in order.
-
-    Raises :class:`UsageError` for a file that is neither, or where there is no result at all.
-    """
-    found: list[Entry] = []
-    taken: set[str] = set()
-    for path in paths:
-        found += of(_read(path), path.name, baselines, taken)
-    if not found:
-        raise UsageError("report: got no result, expected at least one. Run gelu-verify check.")
-    return found
-
-
 def of(results: Results, source: str, baselines: Folder, taken: set[str]) -> list[Entry]:
     """Return the results of one run. taken: names of pages, in small letters, to which it adds."""
     compared = results.compared if isinstance(results, GateResults) else ()
@@ -70,11 +48,6 @@ def of(results: Results, source: str, baselines: Folder, taken: set[str]) -> lis
         _entry(result, results.environment, source, compared, baselines, taken)
         for result in results.kernels
     ]
-
-
-def _read(path: Path) -> Results:
-    kind = GateResults if "profile" in read_json(path, "results", _LARGEST) else Results
-    return files.read(path, kind)
 
 
 def _entry(
@@ -90,22 +63,26 @@ def _entry(
     own = device_class(environment, result.device)
     baseline = baselines.found.get((own, mine[0]))
     before = baseline.measurement(result.operator, result.via) if baseline else None
-    slug = _slug((result.label, result.operator, result.formula, result.format, own), taken)
+    what = (result.label, result.operator, result.formula, result.format, own)
+    slug = _slug(what, result.accuracy.sweep if result.accuracy else "", taken)
     return Entry(result, environment, source, slug, verdicts[0] if verdicts else None, before)
 
 
-def _slug(parts: tuple[str, ...], taken: set[str]) -> str:
+def _slug(parts: tuple[str, ...], sweep: str, taken: set[str]) -> str:
     """Return a file name for a page: legible, of safe characters, not taken yet; and take it.
 
-    A digest is added where characters were lost, a number where the same was measured twice.
+    A digest is added where characters were lost; the sweep, then a number, where the same was
+    measured before.
     """
     joined = ".".join(parts)
     plain = ".".join(re.sub(r"[^A-Za-z0-9_]+", "-", part).strip("-") or "-" for part in parts)
     plain = plain[:120]
     if len(joined) > 120 or re.search(r"[^A-Za-z0-9_.() -]", joined):
         plain += "." + hashlib.sha256(joined.encode()).hexdigest()[:8]
-    slug, number = plain, 1
     # Case is ignored: the site may be copied to a file system that does not tell it.
+    if plain.lower() in taken and re.fullmatch(r"[a-z]+", sweep):
+        plain += f".{sweep}"
+    slug, number = plain, 1
     while slug.lower() in taken:
         number += 1
         slug = f"{plain}.{number}"

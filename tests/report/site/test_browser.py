@@ -124,7 +124,8 @@ def test_a_fused_kernel_has_its_cases_terms_and_batches(visit):
     page = visit("kernels/torch-geglu.geglu.erf.bf16.cpu-avx2.html")
     ladder = json.loads(page.locator("#spec-ladder").text_content())["data"]
     shown = drawn(page, "ladder").locator(".points path.point").count()
-    assert shown == sum(len(trace["x"]) for trace in ladder) > 100
+    marks = sum(len(trace["x"]) for trace in ladder if trace["mode"] == "markers")
+    assert shown == marks > 100
     assert page.locator("[aria-labelledby=batches] tbody tr").count() == 6
     assert drawn(page, "terms").locator(".bars .point path").count() >= 3
 
@@ -134,8 +135,14 @@ def test_a_command_is_copied_when_its_button_is_pressed(visit):
                  permissions=["clipboard-read", "clipboard-write"])  # fmt: skip
     command = page.locator(".command code").first.inner_text()
     assert command.startswith("gelu-verify check torch-erf")
+    # The button says so for two seconds only: what it said is kept.
+    page.evaluate("""() => {
+      const button = document.querySelector(".copy");
+      window.said = [];
+      new MutationObserver(() => said.push(button.textContent)).observe(button, {childList: true});
+    }""")
     page.locator(".copy").first.click()
-    page.wait_for_selector("text=Copied")
+    page.wait_for_function("said.includes('Copied')")
     assert page.evaluate("navigator.clipboard.readText()") == command
 
 
@@ -146,6 +153,20 @@ def test_pages_fit_their_width_and_follow_the_color_scheme(visit, width, scheme)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (paper == "rgb(255, 255, 255)") is (scheme == "light")
+
+
+def test_figures_are_printed_in_light_colors_all_of_them(visit):
+    page = visit("kernels/torch-geglu.geglu.erf.bf16.cpu-avx2.html", color_scheme="dark")
+    drawn(page, "error")
+    ink = "() => getComputedStyle(document.querySelector('#figure-error .xtick text')).fill"
+    on_screen = page.evaluate(ink)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.wait_for_function(f"({ink})() === 'rgb(28, 33, 38)'")
+    count = page.locator(".plot").count()
+    page.wait_for_function(f"document.querySelectorAll('.plot .main-svg').length >= {count}")
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    page.wait_for_function(f"({ink})() === '{on_screen}'")
+    assert on_screen != "rgb(28, 33, 38)"
 
 
 def test_a_page_is_read_and_printed_without_the_plotting_library(browser, site, tmp_path):

@@ -6,22 +6,10 @@ from gelu_verify.baseline import Folder
 from gelu_verify.errors import UsageError
 from gelu_verify.gate.record import Against, GateResults
 from gelu_verify.report import files
-from gelu_verify.report.site import entry
+from gelu_verify.report.site import content
 from tests.builders import measured, result, results
 from tests.report import gates
-from tests.report.site.conftest import MARKUP, REPORTS, entries
-
-RECORDS = sorted(p for p in REPORTS.glob("*/*.json")
-                 if p.parent.name in ("cpu", "h200") and '"kernels"' in p.read_text())  # fmt: skip
-
-
-@pytest.mark.parametrize("path", RECORDS, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_committed_records_round_trip(path, tmp_path):
-    kept = files.read(path)
-    files.write(kept, tmp_path / "again.json", None)
-    again = files.read(tmp_path / "again.json")
-    assert again.model_dump_json() == kept.model_dump_json()
-    assert len(again.kernels) == len(kept.kernels) > 0
+from tests.report.site.conftest import MARKUP, entries
 
 
 def test_a_gates_file_is_read_with_its_verdicts(tmp_path):
@@ -29,7 +17,7 @@ def test_a_gates_file_is_read_with_its_verdicts(tmp_path):
     made = gates.gate((measured(),), compared=(verdict,))
     path = tmp_path / "gate.json"
     files.put(path, made.model_dump_json())
-    found = entry.read([path], Folder(tmp_path / "none"))
+    found = content.read([path], Folder(tmp_path / "none")).entries
     assert [(e.result, e.compared) for e in found] == [(made.kernels[0], verdict)]
     assert files.read(path, GateResults) == made
 
@@ -42,6 +30,14 @@ def test_slugs_are_safe_and_differ_when_names_do_not(tmp_path):
     assert all(len(s) < 150 for s in slugs)
 
 
+def test_a_page_is_named_by_its_sweep_where_the_same_was_measured_before(tmp_path):
+    first = measured(name="k")
+    swept = first.accuracy.model_copy(update={"sweep": "exhaustive"})
+    again = first.model_copy(update={"accuracy": swept})
+    slugs = [e.slug for e in entries(first, again, again, tmp_path=tmp_path)]
+    assert [s.removeprefix(slugs[0]) for s in slugs] == ["", ".exhaustive", ".exhaustive.2"]
+
+
 def test_the_device_is_named_as_a_person_would(tmp_path):
     (cpu,) = entries(measured(), tmp_path=tmp_path)
     (gpu,) = entries(measured(device="cuda"), tmp_path=tmp_path, device="NVIDIA H200")
@@ -51,12 +47,12 @@ def test_the_device_is_named_as_a_person_would(tmp_path):
 def test_a_file_of_something_else_and_no_result_at_all_are_refused(tmp_path):
     (tmp_path / "other.json").write_text('{"a": 1}')
     with pytest.raises(UsageError, match="not a results file"):
-        entry.read([tmp_path / "other.json"], Folder(tmp_path))
+        content.read([tmp_path / "other.json"], Folder(tmp_path))
     files.write(results(), tmp_path / "empty.json", None)
     with pytest.raises(UsageError, match="got no result"):
-        entry.read([tmp_path / "empty.json"], Folder(tmp_path))
+        content.read([tmp_path / "empty.json"], Folder(tmp_path))
     with pytest.raises(UsageError, match="got no result"):
-        entry.read([], Folder(tmp_path))
+        content.read([], Folder(tmp_path))
 
 
 def test_a_result_has_no_baseline_when_there_is_none(tmp_path):

@@ -44,6 +44,14 @@
   }
 
   each("#results thead button", (button) => button.addEventListener("click", () => sortBy(button)));
+  // Say that there is more to the right where there is.
+  each("#results", (table) => {
+    const tell = () => document.body.classList.toggle(
+      "overflows", table.parentElement.scrollWidth > table.parentElement.clientWidth + 1);
+    const seen = new ResizeObserver(tell);
+    seen.observe(table);
+    seen.observe(table.parentElement);
+  });
   each("form.filters", (form) => {
     form.addEventListener("input", () => filter(form));
     form.addEventListener("reset", () => setTimeout(() => filter(form)));
@@ -132,7 +140,10 @@
     };
     if (spec.layout.height) place.style.height = `${spec.layout.height}px`;
     place.dataset.drawn = "yes";
-    return Plotly.react(place, spec.data.map(colored), theme(spec.layout, narrow), options);
+    // Names beside marks would lie on each other there; the legend has them.
+    const unnamed = (trace) => (trace.mode === "markers+text" ? { ...trace, mode: "markers" } : trace);
+    const traces = spec.data.map(colored).map((trace) => (narrow ? unnamed(trace) : trace));
+    return Plotly.react(place, traces, theme(spec.layout, narrow), options);
   }
 
   const places = [...document.querySelectorAll(".plot")];
@@ -155,7 +166,13 @@
       }
     }, { rootMargin: "300px" });
     places.forEach((place) => near.observe(place));
-    addEventListener("beforeprint", () => places.forEach(draw));
+    // Paper is white: figures take the light colors, all of them, and then those of the screen again.
+    const paper = (printing) => {
+      document.documentElement.classList.toggle("printing", printing);
+      places.filter((place) => printing || place.dataset.drawn).forEach(draw);
+    };
+    addEventListener("beforeprint", () => paper(true));
+    addEventListener("afterprint", () => paper(false));
     matchMedia("(prefers-color-scheme: dark)").addEventListener(
       "change", () => places.filter((place) => place.dataset.drawn).forEach(draw));
   }

@@ -14,6 +14,23 @@ _LEAST = 2.0**-8
 _DASHES = ("solid", "dash", "dot", "dashdot")
 
 
+def names(entries: list[Entry]) -> list[str]:
+    """Return a name for each result that no other has: kernel and device, then what differs."""
+    found = [f"{e.result.label} ({e.result.formula}), {e.device}" for e in entries]
+    for differing in (_depth, lambda e: e.source, lambda e: e.slug):
+        found = [
+            name if found.count(name) == 1 else f"{name}, {differing(entry)}"
+            for name, entry in zip(found, entries, strict=True)
+        ]
+    return found
+
+
+def _depth(entry: Entry) -> str:
+    """Return at which inputs, or in how many cases, a result was measured."""
+    r = entry.result
+    return r.accuracy.sweep if r.accuracy else f"{r.bound.cases if r.bound else 0} cases"
+
+
 def by_region(entries: list[Entry], key: str) -> Figure | None:
     """Return the largest error by region, a line a kernel; None where fewer than two have any."""
     measured = [e for e in entries if e.result.accuracy]
@@ -22,14 +39,11 @@ def by_region(entries: list[Entry], key: str) -> Figure | None:
     kernels = list(dict.fromkeys((e.result.label, e.result.formula) for e in measured))
     devices = list(dict.fromkeys(e.device for e in measured))
     data: list[dict[str, Any]] = []
-    rows: list[tuple[str, ...]] = []
-    for entry in measured:
+    table: list[tuple[str, ...]] = []
+    for name, entry in zip(names(measured), measured, strict=True):
         assert entry.result.accuracy is not None
         largest = {r.region: r.max_error_ulp for r in entry.result.accuracy.regions if r.count}
         sizes = [largest.get(name) for name in REGION_KEYS]
-        name = f"{entry.result.label} ({entry.result.formula}), {entry.device}"
-        if any(row[0] == name for row in rows):
-            name += f", {entry.result.accuracy.sweep}"  # measured again, at other inputs
         data.append(
             {
                 "type": "scatter",
@@ -44,7 +58,7 @@ def by_region(entries: list[Entry], key: str) -> Figure | None:
                 "hovertemplate": "%{text}<extra>%{fullData.name}</extra>",
             }
         )
-        rows.append((name, *(figure(size) for size in sizes)))
+        table.append((name, *(figure(size) for size in sizes)))
     layout = {
         "yaxis": log_axis("largest error in ULP", [y for t in data for y in t["y"] if y]),
         "legend": {"orientation": "v", "x": 1.02, "y": 1, "xanchor": "left", "yanchor": "top"},
@@ -52,28 +66,28 @@ def by_region(entries: list[Entry], key: str) -> Figure | None:
     }  # fmt: skip
     caption = "Largest error in ULP of the format by region of x, on one axis; a line a kernel."
     header = ("kernel", *REGION_NAMES)
-    return Figure(key, "Largest error by region", caption, data, layout, header, rows)
+    return Figure(key, "Largest error by region", caption, data, layout, header, table)
 
 
 def by_bound(entries: list[Entry], key: str) -> Figure | None:
     """Return the largest error over bound, a bar a kernel; None where fewer than two have any."""
-    measured = [(e, e.result.bound) for e in entries if e.result.bound]
+    measured = [e for e in entries if e.result.bound]
     if len(measured) < 2:
         return None
-    names = [f"{e.result.label} ({e.result.formula}), {e.device}" for e, _ in measured]
-    ratios = [bound.max_ratio for _, bound in measured if bound]
+    shown = names(measured)
+    ratios = [e.result.bound.max_ratio for e in measured if e.result.bound]
     data: list[dict[str, Any]] = [
         {"type": "bar", "orientation": "h", "name": "error/bound",
-         "y": [plain(name) for name in names], "x": ratios}
+         "y": [plain(name) for name in shown], "x": ratios}
     ]  # fmt: skip
     layout = {
         "xaxis": {"title": {"text": "largest error/bound"}, "rangemode": "tozero"},
         "yaxis": {"autorange": "reversed", "automargin": True},
         "bargap": 0.35,
-        "height": 110 + 26 * len(names),
+        "height": 110 + 26 * len(shown),
         "shapes": [{"type": "line", "yref": "paper", "x0": 1, "x1": 1, "y0": 0, "y1": 1,
                     "line": {"dash": "dot", "width": 1.5}}],
     }  # fmt: skip
-    rows = [(name, figure(ratio)) for name, ratio in zip(names, ratios, strict=True)]
+    table = [(name, figure(ratio)) for name, ratio in zip(shown, ratios, strict=True)]
     caption = "Largest error over the derived bound of its element; beyond 1 the bound is broken."
-    return Figure(key, "Error over bound", caption, data, layout, ("kernel", "error/bound"), rows)
+    return Figure(key, "Error over bound", caption, data, layout, ("kernel", "error/bound"), table)

@@ -81,7 +81,10 @@ def cumulative(a: Accuracy, before: Measurement | None) -> Figure | None:
         "xaxis": {"title": {"text": "log2 of the error in ULP"}},
         "yaxis": {"title": {"text": "share of inputs"}, "range": [0, 1.03], "tickformat": ".0%"},
     }
-    told = "The diamonds are the quantiles of the baseline." if old else "There is no baseline."
+    told = "There is no baseline."
+    if old:
+        told = "The diamonds are the quantiles of the baseline"
+        told += "." if old.inputs_digest == a.inputs_digest else ", which is of other inputs."
     rows = [(q, figure(v), figure(old.quantiles.get(q)) if old else "-")
             for q, v in a.quantiles.items()]  # fmt: skip
     return Figure(

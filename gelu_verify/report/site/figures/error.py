@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from gelu_verify.records import Accuracy, KernelResult
+from gelu_verify.measure.envelope import LOWEST
+from gelu_verify.records import Accuracy, BinadeErrors, KernelResult
 from gelu_verify.report.numbers import figure
 from gelu_verify.report.site import axes
 from gelu_verify.report.site.figures.figure import Figure, note, plain, threshold
@@ -24,7 +25,8 @@ def against_x(result: KernelResult) -> Figure | None:
     a, pieces = result.accuracy, segments(result)
     if a is None or not pieces:
         return None
-    data = [*_band(_bands(a, pieces)), _points(a)]
+    name = "lowest to highest error" if a.envelope else "largest error"
+    data = [*_band(_bands(a, pieces), name), _points(a)]
     layout: dict[str, Any] = {
         "xaxis": axes.x_axis(),
         "yaxis": axes.error_axis(_largest(a)),
@@ -126,10 +128,9 @@ def _bands(
     Of a region only the largest size is known: it is drawn on either side of 0.
     """
     if a.envelope:
-        middles = [axes.column(b.sign, b.exponent) for b in a.envelope]
         return [
-            (at - 0.5, at + 0.5, b.lowest_error_ulp, b.highest_error_ulp, b.mean_error_ulp)
-            for at, b in zip(middles, a.envelope, strict=True)
+            (*_column(b), b.lowest_error_ulp, b.highest_error_ulp, b.mean_error_ulp)
+            for b in a.envelope
         ]
     return sorted(
         (start, end, -r.max_error_ulp, r.max_error_ulp, r.mean_error_ulp)
@@ -140,13 +141,21 @@ def _bands(
     )
 
 
-def _band(bands: list[tuple[float, float, float, float, float]]) -> list[dict[str, Any]]:
+def _column(binade: BinadeErrors) -> tuple[float, float]:
+    """Return where a binade begins and ends on the axis; the innermost ones reach to 0."""
+    at = axes.column(binade.sign, binade.exponent)
+    if binade.exponent > LOWEST:
+        return at - 0.5, at + 0.5
+    return (at - 0.5, 0.0) if binade.sign == "-" else (0.0, at + 0.5)
+
+
+def _band(bands: list[tuple[float, float, float, float, float]], name: str) -> list[dict[str, Any]]:
     """Return the edges of the band, the lower one filled up to the upper, and the mean."""
     lower, upper, mean = (
         _steps([(band[0], band[1], axes.height(band[which])) for band in bands])
         for which in (2, 3, 4)
     )
-    edge = {"name": "largest error", "line": {"width": 1}, "meta": "band"}
+    edge = {"name": name, "line": {"width": 1}, "meta": "band"}
     return [
         upper | edge,
         lower | edge | {"fill": "tonexty", "showlegend": False},
