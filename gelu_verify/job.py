@@ -43,6 +43,7 @@ class Job(BaseModel):
     )
     examples: int = Field(0, ge=0, description="inputs to draw beside the sweep, elementwise")
     comparable: bool = Field(False, description="whether to keep what a baseline is compared by")
+    speed: bool = Field(False, description="whether to time calls, after the checks")
     census: str | None = Field(
         None, description="what a campaign over all inputs found, as exhaustive.transport writes it"
     )
@@ -71,6 +72,7 @@ def plan(
     seed: int = 0,
     replay: tuple[str, ...] = (),
     cases: tuple[str, ...] = (),
+    speed: bool = False,
 ) -> list[Job]:
     """Return the jobs of one kernel: each format, forward, and backward through autograd.
 
@@ -120,6 +122,7 @@ def plan(
             depth="standard" if name == "fp64" and depth == "exhaustive" else depth,
             seed=seed,
             cases=cases,
+            speed=speed,
         )
         jobs.append(job)
         if chosen == "gelu":

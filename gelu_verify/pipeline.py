@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from gelu_verify import checks, formats, operators
+from gelu_verify import checks, formats, operators, speed
 from gelu_verify.checks import fused as checks_fused
 from gelu_verify.checks.case import Case, Outcome
 from gelu_verify.checks.fused import FusedCase
@@ -76,6 +76,9 @@ def _checks(job: Job, subject: Callee) -> list[tuple[str, Any, Callable[[Any], O
     if job.is_fused and not job.replay:
         of_fused = FusedCase(job, subject)
         found += [(name, of_fused, run) for name, run in checks_fused.of(job).items()]
+    if job.speed and found:
+        # Last, because it says nothing of right and wrong; the case of a fused operator, if any.
+        found.append(("speed", found[-1][1], speed.run))
     return found
 
 

@@ -30,7 +30,7 @@ def check(job: Job, run_checks: Check, campaign: Callable[[], str]) -> KernelRes
     A kernel that cannot be run, or gives no figures, is not swept: the quick check says why. One
     that stops the campaign keeps what the quick check learnt.
     """
-    quick = run_checks(job.model_copy(update={"depth": "quick"}))
+    quick = run_checks(job.model_copy(update={"depth": "quick", "speed": False}))
     if quick is None or quick.status in _ENDED or quick.accuracy is None:
         return quick
     try:

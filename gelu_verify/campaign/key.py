@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 import gelu_verify
-from gelu_verify.exhaustive.names import engine_name
+from gelu_verify.exhaustive.names import CENSUS_VERSION, engine_name
 from gelu_verify.job import Job
 from gelu_verify.kernels.spec import KernelSpec
 from gelu_verify.reference.certificate.source import source_hash
@@ -32,6 +32,7 @@ def of(job: Job, sweep: str) -> dict[str, str]:
         "sweep": sweep,
         "reference": source_hash(),
         "engine": engine_name(job.device),
+        "figures": CENSUS_VERSION,
     }
 
 

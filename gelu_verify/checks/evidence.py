@@ -11,6 +11,7 @@ from gelu_verify.contracts import get as get_contract
 from gelu_verify.exhaustive.census import Census
 from gelu_verify.judge import Tally, cancellation_ratio, judge, rounds_intermediate
 from gelu_verify.measure import envelope
+from gelu_verify.measure.envelope import Reach
 from gelu_verify.measure.error import Class
 from gelu_verify.measure.summary import Summary
 from gelu_verify.records import PAIRS, BinadeErrors, BinadeMaximum, Reversals, Tightest
@@ -70,7 +71,7 @@ def _of_sweep(case: Case) -> Evidence:
         "exhaustive": sweep.exhaustive,
         "seed": sweep.seed,
         "inputs_digest": sweep.digest,
-        "envelope": _envelope(case),
+        "envelope": _envelope(envelope.reaches(case.elements.x, case.elements.errors)),
     }
     holding = next((c.name for c in BUILT_IN if tallied(case, c).broken == 0), None)
     errors = case.elements.errors
@@ -80,8 +81,7 @@ def _of_sweep(case: Case) -> Evidence:
     return Evidence(summary, tallied(case, case.contract), best, origin)
 
 
-def _envelope(case: Case) -> tuple[BinadeErrors, ...]:
-    found = envelope.reaches(case.elements.x, case.elements.errors)
+def _envelope(found: list[Reach]) -> tuple[BinadeErrors, ...]:
     return tuple(
         BinadeErrors(
             sign="-" if reach.negative else "+",
@@ -115,6 +115,7 @@ def _of_census(case: Case, census: Census) -> Evidence:
         "seed": case.job.seed,
         "inputs_digest": "all patterns",
         "binades": _binades(census),
+        "envelope": _envelope(envelope.of_binades(census.spreads)),
         "reversals": _reversals(case, census),
         "nan_inputs": census.nan_inputs,
         "infinite_inputs": census.infinite_inputs,

@@ -105,8 +105,20 @@ def command(
             "checks run those of reports/fused_cases.jsonl of the current folder first."
         ),
     ] = None,
+    speed: Annotated[
+        bool,
+        typer.Option(
+            "--speed",
+            help="Time calls with large arguments after the checks. A simulated kernel and a "
+            "backward through autograd are left out.",
+        ),
+    ] = False,
     json: Annotated[Path | None, options.output("the results")] = None,
     markdown: Annotated[Path | None, options.output("a summary in Markdown")] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write the results as a site to this folder."),
+    ] = None,
 ) -> None:
     """Check kernels: formula, accuracy, special values, saturation, invariants, routes.
 
@@ -133,6 +145,10 @@ def command(
     format_names = tuple(format.split(",")) if format else ()
     for path in (json, markdown, save_cases):
         files.require_writable(path)
+    if html is not None:
+        from gelu_verify.report.site import pages
+
+        pages.require_writable(html)
     if rewrite is not None:
         _require_no_kernel_options(
             operator=operator,
@@ -145,11 +161,12 @@ def command(
             workers=workers,
             scheduler=scheduler,
             save_cases=save_cases,
+            speed=speed,
         )
         from gelu_verify.rewriting.run import plan as plan_models
 
         models = plan_models(names, rewrite, format_names, contract, device)
-        _verify_models(models, None if in_process else timeout, json, markdown)
+        _verify_models(models, None if in_process else timeout, json, markdown, html)
     jobs = [
         job
         for name in names
@@ -164,6 +181,7 @@ def command(
             seed=seed,
             replay=tuple(input or ()),
             cases=tuple(case or ()),
+            speed=speed,
         )
     ]
     if not jobs:
@@ -181,7 +199,7 @@ def command(
                 results = session.run_here(jobs, bar, plan=how, on_patterns=bar.on_patterns)
         else:
             results = session.run(jobs, limits, bar, how, bar.on_patterns)
-    _deliver(results, json, markdown)
+    _deliver(results, json, markdown, html)
     if save_cases is not None:
         from gelu_verify.inputs.problems import stored
 
@@ -201,7 +219,11 @@ def _require_no_kernel_options(**given: object) -> None:
 
 
 def _verify_models(
-    models: list[Request], seconds: float | None, json: Path | None, markdown: Path | None
+    models: list[Request],
+    seconds: float | None,
+    json: Path | None,
+    markdown: Path | None,
+    html: Path | None,
 ) -> NoReturn:
     """Verify rewritten models instead of kernels, and exit; seconds: None for in this process."""
     from gelu_verify.records import Results
@@ -214,15 +236,22 @@ def _verify_models(
         results = Results(environment=done[0].environment, kernels=kernels)
     else:
         results = isolated.run(models, seconds)
-    _deliver(results, json, markdown)
+    _deliver(results, json, markdown, html)
     raise typer.Exit(results.exit_status)
 
 
-def _deliver(results: Results, json: Path | None, markdown: Path | None) -> None:
+def _deliver(results: Results, json: Path | None, markdown: Path | None, html: Path | None) -> None:
     """Write the files that were asked for; show the results where none of them is stdout."""
     from gelu_verify.report import files
 
     files.write(results, json, markdown)
+    if html is not None:
+        from gelu_verify.cli.report import known_baselines
+        from gelu_verify.report.site import entry, pages
+        from gelu_verify.report.site.content import Content
+
+        entries = entry.of(results, "this run", known_baselines(), set())
+        pages.write(Content(entries), html)
     if files.STDOUT not in (str(json), str(markdown)):
         from gelu_verify.report import terminal
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gelu_verify.cli import settings
+
+if TYPE_CHECKING:
+    from gelu_verify.baseline import Folder
 
 #: Where ``make verify`` writes.
 _LATEST = Path("reports/latest")
@@ -18,7 +21,7 @@ def command(
         list[Path] | None,
         typer.Argument(
             metavar="RESULTS...",
-            help="JSON files of check or gate. [default: reports/latest/*.json]",
+            help="JSON files of check, gate or selftest. [default: reports/latest/*.json]",
         ),
     ] = None,
     output: Annotated[
@@ -35,19 +38,22 @@ def command(
 
     Example: gelu-verify report reports/cpu/check.json -o site
     """
-    from gelu_verify.baseline import Folder
-    from gelu_verify.config.file import load
-    from gelu_verify.config.settings import Settings
-    from gelu_verify.report.site import entry, images, pages
+    from gelu_verify.report.site import content, images, pages
 
     images.require_known(figures)
     given = results or sorted(_LATEST.glob("*.json"))
-    # A site can be made of a file alone, where nothing is configured.
-    known = load(config) if config.is_file() else Settings()
-    folder = Folder.read(Path(baselines or known.baselines))
-    entries = entry.read(given, folder)
-    count = pages.write(entries, output)
-    typer.echo(f"{count} pages of {len(entries)} results: {output / 'index.html'}")
+    found = content.read(given, known_baselines(config, baselines))
+    count = pages.write(found, output)
+    typer.echo(f"{count} pages of {len(found.entries)} results: {output / 'index.html'}")
     if figures is not None:
-        written = images.write(entries, output / "figures", figures)
+        written = images.write(found.entries, output / "figures", figures)
         typer.echo(f"{written} figures: {output / 'figures'}")
+
+
+def known_baselines(config: Path = settings.DEFAULT_PATH, baselines: str | None = None) -> Folder:
+    """Return the baselines that results are shown against: those of the options or the defaults."""
+    from gelu_verify.baseline import Folder
+    from gelu_verify.config.file import load_if_there
+
+    # A site can be made of a file alone, where nothing is configured.
+    return Folder.read(Path(baselines or load_if_there(config).baselines))

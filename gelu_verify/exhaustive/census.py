@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from gelu_verify.contracts import Contract
 from gelu_verify.judge import Tally
+from gelu_verify.measure.envelope import Spread
 from gelu_verify.measure.summary import Sample, Summary, worse
 
 
@@ -22,6 +23,7 @@ class Census:
     nan_inputs, infinite_inputs: patterns that are NaN (all must give NaN) and infinities; pairs
         with a NaN, and pairs with an infinity and no NaN.
     binades: sign and exponent fields of x to the largest error in that binade.
+    spreads: the same to its signed errors, where a result is finite.
     tallies: contract name to its verdicts.
     broken: names of contracts without a tally that some pair breaks: whether a contract would hold
         is all that is asked of those that are not the kernel's own.
@@ -35,6 +37,7 @@ class Census:
     nan_inputs: int = 0
     infinite_inputs: int = 0
     binades: dict[int, Sample] = field(default_factory=dict)
+    spreads: dict[int, Spread] = field(default_factory=dict)
     tallies: dict[str, Tally] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
     reversals: int = 0
@@ -52,6 +55,10 @@ class Census:
         """Return the verdicts of a contract, begun if need be."""
         return self.tallies.setdefault(contract.name, Tally(contract))
 
+    def spread(self, binade: int) -> Spread:
+        """Return the signed errors of a binade, begun if need be."""
+        return self.spreads.setdefault(binade, Spread())
+
     def merge(self, other: Census) -> None:
         """Add the census of another set of patterns."""
         self.summary.merge(other.summary)
@@ -61,6 +68,8 @@ class Census:
             found = worse(self.binades.get(binade), sample)
             assert found is not None
             self.binades[binade] = found
+        for binade, spread in other.spreads.items():
+            self.spread(binade).merge(spread)
         for tally in other.tallies.values():
             self.tally(tally.contract).merge(tally)
         self.broken |= other.broken

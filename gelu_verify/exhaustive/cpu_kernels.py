@@ -73,6 +73,7 @@ _H, _O, _B, _Z, _N = (
 )
 _REACH, _CLIPPED, _SIGNED = int(Column.REACH), int(Column.CLIPPED), int(Column.SIGNED_LOW)
 _WORST, _BACK_SIZE, _SET_SIZE = int(Size.WORST), int(Size.BACK), int(Size.SET)
+_LOWEST, _HIGHEST = int(Size.LOWEST), int(Size.HIGHEST)
 
 
 @compiled
@@ -367,6 +368,8 @@ def _chunk(
             selected[chosen] = pattern
             chosen += 1
             continue
+        sizes[_LOWEST] = min(sizes[_LOWEST], error[i])
+        sizes[_HIGHEST] = max(sizes[_HIGHEST], error[i])
         if size > worst:
             worst = size
             worst_index = i
@@ -437,9 +440,13 @@ def _ordinary(
     Returns False, and adds nothing, if one may be. t: room for N numbers.
     """
     width, negative = constants[9], begin >= _SIGN
-    largest, strange, half, one = np.int64(0), 0, 0, 0
+    # As integers numbers with a sign bit fall: with the other bits turned they rise, and compare
+    # without branches. A NaN is above or below all.
+    lowest, highest = np.int64(_MAGNITUDE_64), np.int64(-_MAGNITUDE_64 - 1)
     for i in range(len(x)):
-        largest = max(largest, error_bits[i] & np.int64(_MAGNITUDE_64))
+        ordered = error_bits[i] ^ ((error_bits[i] >> 63) & np.int64(_MAGNITUDE_64))
+        lowest, highest = min(lowest, ordered), max(highest, ordered)
+    strange, half, one = 0, 0, 0
     for i in range(len(x)):
         size = abs(error[i])
         strange += abs(size - 0.5) <= width
@@ -447,10 +454,13 @@ def _ordinary(
         strange += not (np.float64(got[i]) * y[i] > 0.0)
         half += size > 0.5 + width
         one += size > 1.0 + width
-    t_bits[0] = largest
-    top = t[0]
-    if strange > 0 or not (top < min(constants[2], _FAR_FROM - width)):
+    t_bits[0] = lowest ^ ((lowest >> 63) & np.int64(_MAGNITUDE_64))
+    t_bits[1] = highest ^ ((highest >> 63) & np.int64(_MAGNITUDE_64))
+    low, high = t[0], t[1]
+    limit = min(constants[2], _FAR_FROM - width)
+    if strange > 0 or not (low > -limit and high < limit):
         return False
+    top = max(high, -low)
     backs, back, back_index = 0, 0.0, -1
     if derivative == 0:
         backs, back, back_index = _steps_back(got, before, kind, x, per_ulp, constants)
@@ -469,6 +479,8 @@ def _ordinary(
     for i in range(len(x)):
         slot = ((error_bits[i] & np.int64(_MAGNITUDE_64)) >> 50) - _LOWEST_BIN
         counts[max(slot, 0)] += 1  # far below the last bin
+    sizes[_LOWEST] = min(sizes[_LOWEST], low)
+    sizes[_HIGHEST] = max(sizes[_HIGHEST], high)
     if top > sizes[_WORST] or (top == sizes[_WORST] and begin < integers[_WORST_AT]):
         index = 0
         while abs(error[index]) != top:

@@ -1,6 +1,6 @@
 """Figures of every span of one function: what an engine leaves, added up over many calls.
 
-An *engine* measures the kernel's output call by call and adds to rows of integers and two floats a
+An *engine* measures the kernel's output call by call and adds to rows of integers and floats a
 span; :mod:`gelu_verify.exhaustive.settled` turns the rows into a census once, at the end. An
 element is either *settled* in the rows, or *selected*: handed over to be judged by itself. The
 error figures (largest, sums, histogram) hold both.
@@ -35,7 +35,9 @@ class Size(IntEnum):
 
     WORST = 0  # largest error among finite results
     BACK = 1  # largest step back
-    SET = 2
+    LOWEST = 2  # smallest signed error among finite results, infinity before any
+    HIGHEST = 3  # largest, likewise
+    SET = 4
 
 
 SIZES = Size.SET + SETS
@@ -97,8 +99,10 @@ class Figures:
         integers = np.zeros((rows, COLUMNS), dtype=np.int64)
         integers[:, :SAMPLES] = NONE
         integers[:, Column.REACH] = -1
+        sizes = np.zeros((rows, SIZES))
+        sizes[:, Size.LOWEST], sizes[:, Size.HIGHEST] = np.inf, -np.inf
         return cls(
-            np.zeros((rows, SIZES)),
+            sizes,
             integers,
             np.zeros((rows, SAMPLES), dtype=np.int32),
             np.zeros((rows, histogram.BIN_COUNT), dtype=np.int64),

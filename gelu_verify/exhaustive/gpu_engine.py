@@ -77,7 +77,7 @@ class _Launch:
         self.is_series = is_series
         self.rows = len(stretches)
         self.table = torch.from_numpy(stretches.table).to(device, non_blocking=True)
-        self.sizes = torch.empty((2, self.pieces), dtype=torch.float64, device=device)
+        self.sizes = torch.empty((4, self.pieces), dtype=torch.float64, device=device)
         shape = (gpu_kernels.PIECE_COLUMNS, self.pieces)
         self.integers = torch.empty(shape, dtype=torch.int64, device=device)
         self.counts = torch.empty((2, self.pieces), dtype=torch.int32, device=device)
@@ -230,7 +230,8 @@ class GpuEngine:
             COLUMNS=COLUMNS, SIZES=SIZES, WORST_AT=int(Column.WORST_AT),
             HALF_FIRST=int(Column.HALF_FIRST), ONE_FIRST=int(Column.ONE_FIRST),
             BACK_AT=int(Column.BACK_AT), HALF=int(Column.HALF), REACH=int(Column.REACH),
-            CLIPPED=int(Column.CLIPPED), SIGNED_LOW=int(Column.SIGNED_LOW), BLOCK=_REDUCED,
+            CLIPPED=int(Column.CLIPPED), SIGNED_LOW=int(Column.SIGNED_LOW),
+            LOWEST=int(Size.LOWEST), BLOCK=_REDUCED,
         )  # fmt: skip
 
     def _arguments(self, launch: _Launch, low: int, actual: torch.Tensor) -> tuple[Any, ...]:

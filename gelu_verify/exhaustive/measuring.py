@@ -20,6 +20,7 @@ from gelu_verify.exhaustive.block import Block, Results
 from gelu_verify.exhaustive.census import Census
 from gelu_verify.exhaustive.spans import EPSILON, Span, Zone, turning_pattern, within
 from gelu_verify.judge import Elements, Tally, Verdicts, judge, permitted
+from gelu_verify.measure.envelope import Spread
 from gelu_verify.measure.error import Class
 from gelu_verify.measure.summary import LARGEST_BATCH, Batch, ClassTally, worse
 from gelu_verify.operators import Operator
@@ -87,6 +88,7 @@ class Pass:
         region = self.census.summary.regions[span.region]
         region.count += count
         region.histogram[0] += count
+        self.census.spread(span.binade).merge(Spread(count))
         last = (span.stop - 1) & _MAGNITUDE
         if span.negative and span.zone is not Zone.FLAT_ZERO:
             self.census.zero_reach = max(self.census.zero_reach, last)
@@ -128,8 +130,12 @@ class Pass:
             return
         region = self.census.summary.regions[block.span.region]
         known = self.census.binades.get(block.span.binade)
+        low, high = (float(extreme) for extreme in torch.aminmax(usable))
+        count, before = usable.numel(), region.signed_sum
         for part in usable.split(LARGEST_BATCH):
             region.add_errors(part.clone() if usable is block.error else part)
+        spread = Spread.of(count, region.signed_sum - before, low, high)
+        self.census.spread(block.span.binade).merge(spread)
         if block.largest < EPSILON:
             return
         below_both = region.worst is not None and block.largest < region.max_error_ulp

@@ -1,9 +1,12 @@
-"""Which engine measures on a device here, by name; loads none of them."""
+"""Which engine measures on a device here, by name, and what a census holds; loads none of them."""
 
 from __future__ import annotations
 
 import importlib.util
 from importlib import metadata
+
+#: Of what a census holds, for the ledger's key: it changes when a census gains a figure.
+CENSUS_VERSION = "2"
 
 
 def engine_name(device: str) -> str:

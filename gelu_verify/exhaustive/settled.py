@@ -24,6 +24,7 @@ from gelu_verify.exhaustive.limits import is_settled
 from gelu_verify.exhaustive.measuring import Pass
 from gelu_verify.exhaustive.spans import EPSILON, Span, Zone, spans
 from gelu_verify.judge import Tally, Usage
+from gelu_verify.measure.envelope import Spread
 from gelu_verify.measure.error import Class
 from gelu_verify.measure.regions import REGIONS
 from gelu_verify.measure.summary import ClassTally, Sample, worse
@@ -82,11 +83,13 @@ class _Settled:
         self.census.summary.finite_inputs += int(inputs[kinds != _OF_NAN].sum())
         for row in np.flatnonzero((inputs > 0) & (kinds == _MEASURED)).tolist():
             self._row(row, self.table[row])
-        for code, region in enumerate(REGIONS):
-            rows = (inputs > 0) & (kinds == code)
-            settled = int((inputs - self.figures.integers[:, Column.NAN])[rows].sum())
-            self.census.summary.regions[region].count += settled
-            self.census.summary.regions[region].histogram[0] += settled
+        settled = inputs - self.figures.integers[:, Column.NAN]
+        for row in np.flatnonzero((settled > 0) & (kinds >= 0)).tolist():
+            count = int(settled[row])
+            region = self.census.summary.regions[REGIONS[kinds[row]]]
+            region.count += count
+            region.histogram[0] += count
+            self.census.spread(self.table[row].binade).merge(Spread(count))
         self._reaches(kinds)
         self._flat()
 
@@ -108,9 +111,14 @@ class _Settled:
         region.histogram += self.figures.counts[row]
         region.count += self.totals[row]
         region.clipped += integers[Column.CLIPPED]
-        region.signed_sum += _whole(integers, Column.SIGNED_LOW)
+        signed = _whole(integers, Column.SIGNED_LOW)
+        region.signed_sum += signed
         region.small_square_sum += _whole(integers, Column.SMALL_LOW)
         region.large_square_sum += _whole(integers, Column.LARGE_LOW)
+        if self.totals[row]:
+            low, high = (float(self.figures.sizes[row, s]) for s in (Size.LOWEST, Size.HIGHEST))
+            spread = Spread.of(self.totals[row], signed, low, high)
+            self.census.spread(span.binade).merge(spread)
         if self.figures.sizes[row, Size.WORST] < EPSILON:
             return
         sample = self._sample(row, Column.WORST_AT)

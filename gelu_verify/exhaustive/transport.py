@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from gelu_verify.contracts import Contract
 from gelu_verify.exhaustive.census import Census
 from gelu_verify.judge import Tally, Usage
 from gelu_verify.measure import histogram
+from gelu_verify.measure.envelope import Spread
 from gelu_verify.measure.error import Class
 from gelu_verify.measure.regions import Region
 from gelu_verify.measure.summary import ClassTally, RegionSummary, Sample, Summary
@@ -29,6 +31,7 @@ def loads(text: str) -> Census:
         nan_inputs=data["nan_inputs"],
         infinite_inputs=data["infinite_inputs"],
         binades={int(k): _required(v) for k, v in data["binades"].items()},
+        spreads={int(k): Spread(*v) for k, v in data["spreads"].items()},
         tallies={name: _to_tally(value) for name, value in data["tallies"].items()},
         broken=set(data.get("broken", ())),
         reversals=data["reversals"],
@@ -45,6 +48,7 @@ def _from_census(census: Census) -> dict[str, Any]:
         "nan_inputs": census.nan_inputs,
         "infinite_inputs": census.infinite_inputs,
         "binades": {str(k): _from_sample(v) for k, v in census.binades.items()},
+        "spreads": {str(k): astuple(v) for k, v in census.spreads.items()},
         "tallies": {name: _from_tally(tally) for name, tally in census.tallies.items()},
         "broken": sorted(census.broken),
         "reversals": census.reversals,

@@ -21,7 +21,8 @@ from gelu_verify.measure import histogram
 from gelu_verify.measure.error import Class, Errors
 from gelu_verify.measure.regions import REGIONS, Region
 
-_UNIT = 2.0**20
+#: Errors are added in units of 1 / UNIT ULP.
+UNIT = 2.0**20
 _CLIP = 2.0**24
 _SQUARE_SPLIT = 2.0**8
 _LARGE_SQUARE_UNIT = 2.0**4
@@ -135,14 +136,14 @@ class RegionSummary:
         if largest <= _SQUARE_SPLIT:
             # 2^18 integers of at most 2^36 add up below 2^54, and every partial sum is exact in
             # float64 in any order while it is below 2^53: halves are summed apart.
-            self.signed_sum += _exact_sum(error.mul(_UNIT).round_())
-            self.small_square_sum += _exact_sum(size.square_().mul_(_UNIT).round_())
+            self.signed_sum += _exact_sum(error.mul(UNIT).round_())
+            self.small_square_sum += _exact_sum(size.square_().mul_(UNIT).round_())
             return largest
         self.clipped += int((size > _CLIP).sum())
-        self.signed_sum += int(torch.round(error.clamp(-_CLIP, _CLIP) * _UNIT).long().sum())
+        self.signed_sum += int(torch.round(error.clamp(-_CLIP, _CLIP) * UNIT).long().sum())
         square = size.clamp(max=_CLIP).square()
         small = size <= _SQUARE_SPLIT
-        self.small_square_sum += int(torch.round(square[small] * _UNIT).long().sum())
+        self.small_square_sum += int(torch.round(square[small] * UNIT).long().sum())
         self.large_square_sum += int(torch.round(square[~small] / _LARGE_SQUARE_UNIT).long().sum())
         return largest
 
@@ -164,12 +165,12 @@ class RegionSummary:
     @property
     def mean_error_ulp(self) -> float:
         """The signed mean error, in ULP."""
-        return self.signed_sum / _UNIT / self.count if self.count else float("nan")
+        return self.signed_sum / UNIT / self.count if self.count else float("nan")
 
     @property
     def rms_error_ulp(self) -> float:
         """The root mean square error, in ULP."""
-        total = self.small_square_sum / _UNIT + self.large_square_sum * _LARGE_SQUARE_UNIT
+        total = self.small_square_sum / UNIT + self.large_square_sum * _LARGE_SQUARE_UNIT
         return float(np.sqrt(total / self.count)) if self.count else float("nan")
 
 

@@ -47,6 +47,7 @@ from gelu_verify.records.selftest import (
     SoundResult,
     UsualVerdict,
 )
+from gelu_verify.records.speed import Speed
 
 __all__ = [
     "NAMED_TEST",
@@ -90,6 +91,7 @@ __all__ = [
     "SelftestResults",
     "SoundResult",
     "SpecialValue",
+    "Speed",
     "Status",
     "Tightest",
     "UsualVerdict",

@@ -79,7 +79,9 @@ class BinadeErrors(Record):
     count: Annotated[int, Field(ge=1)]
     lowest_error_ulp: float
     highest_error_ulp: float
-    mean_error_ulp: float
+    mean_error_ulp: float = Field(
+        description="of an exhaustive sweep of fp32, errors beyond 2^24 ULP entered as 2^24"
+    )
 
 
 class Reversals(Record):
@@ -151,7 +153,8 @@ class Accuracy(Record):
     )
     binades: tuple[BinadeMaximum, ...] = Field((), description="from an exhaustive sweep of fp32")
     envelope: tuple[BinadeErrors, ...] = Field(
-        (), description="of all inputs of a sweep that is held at once, ascending in x"
+        (),
+        description="of all inputs, ascending in x; not of pairs, nor in older records of fp32",
     )
     reversals: Reversals | None = Field(None, description="from an exhaustive sweep of fp32")
     nan_inputs: int = 0

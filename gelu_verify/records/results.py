@@ -16,6 +16,7 @@ from gelu_verify.records.elementwise import (
     Tightest,
 )
 from gelu_verify.records.fused import BatchDifference, BoundAccuracy, Fingerprint, GradientAccuracy
+from gelu_verify.records.speed import Speed
 
 SCHEMA_VERSION = 1
 
@@ -45,6 +46,7 @@ class KernelResult(Record):
     saturation: Saturation | None = None
     special_values: tuple[SpecialValue, ...] = ()
     examples: Examples | None = Field(None, description="inputs drawn beside the sweep")
+    speed: Speed | None = Field(None, description="kept where it is asked for")
     comparable: Comparable | None = Field(None, description="kept where a gate asks for it")
     findings: tuple[Finding, ...] = ()
     tightest: Tightest | None = None

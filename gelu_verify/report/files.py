@@ -11,13 +11,13 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from gelu_verify.errors import UsageError
-from gelu_verify.records import Results
+from gelu_verify.records import Record, Results
 from gelu_verify.report import markdown
 from gelu_verify.untrusted import read_text
 
-R = TypeVar("R", bound=Results)
+R = TypeVar("R", bound=Record)
 #: Larger than the results of every registered kernel, campaigns included.
-_LARGEST = 64 << 20
+LARGEST = 64 << 20
 #: The path that stands for standard output.
 STDOUT = "-"
 
@@ -82,8 +82,8 @@ def replace(path: Path, text: str) -> None:
 
 
 def read(path: Path, kind: type[R] = Results) -> R:  # type: ignore[assignment]
-    """Read a JSON file of results, of a check or of a gate; anything else is a usage error."""
-    text = read_text(path, "results", _LARGEST)
+    """Read a JSON file of results, of a check by default; anything else is a usage error."""
+    text = read_text(path, "results", LARGEST)
     try:
         return kind.model_validate_json(text)
     except ValidationError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gelu_verify.records import FindingStatus, Results
 from gelu_verify.report import fingerprint
-from gelu_verify.report.rows import HEADER, certificates, row
+from gelu_verify.report.rows import HEADER, certificates, row, speed
 
 
 def summary(results: Results) -> str:
@@ -28,6 +28,7 @@ def summary(results: Results) -> str:
     if proven := certificates(results):
         lines += ["Exact values:", "", *(f"- {escape(line)}" for line in proven), ""]
     lines += _fingerprints(results)
+    lines += _speeds(results)
     lines += _findings(results)
     return "\n".join(lines) + "\n"
 
@@ -60,6 +61,23 @@ def _fingerprints(results: Results) -> list[str]:
         "| " + " | ".join(header) + " |",
         "|" + " --- |" * len(header),
         *("| " + " | ".join(escape(cell) for cell in row) + " |" for row in rows),
+        "",
+    ]
+
+
+def _speeds(results: Results) -> list[str]:
+    """Return how long calls took, where that was measured."""
+    found = [(k, k.speed) for k in results.kernels if k.speed]
+    if not found:
+        return []
+    methods = dict.fromkeys(escape(timed.method) + "." for _, timed in found)
+    return [
+        "## Speed",
+        "",
+        "Median of calls, with the times that a tenth and nine tenths of them keep:",
+        *methods,
+        "",
+        *(f"- {escape(k.label)}, {k.format}: {escape(speed(timed))}" for k, timed in found),
         "",
     ]
 

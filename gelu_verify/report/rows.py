@@ -8,6 +8,7 @@ from gelu_verify.records import (
     KernelResult,
     ReferenceCertificate,
     Results,
+    Speed,
     Status,
 )
 from gelu_verify.report.numbers import figure
@@ -90,6 +91,15 @@ def largest_ratio(result: KernelResult) -> float | None:
     """Return the largest error over its derived bound, gradients included; None without bounds."""
     bounds = [result.bound, *(gradient.bound for gradient in result.gradients)]
     return max((bound.max_ratio for bound in bounds if bound), default=None)
+
+
+def speed(found: Speed) -> str:
+    """Return the time an element, the time of a call and how far it scatters, and its shape."""
+    threads = f", {found.threads} threads" if found.threads else ""
+    return (
+        f"{figure(found.element_ns)} ns an element, {figure(found.call_us)} µs a call "
+        f"({figure(found.low_us)} to {figure(found.high_us)}) of {found.case}{threads}"
+    )
 
 
 def special(result: KernelResult) -> str:

@@ -42,12 +42,12 @@ def show(console: Console, results: SelftestResults) -> None:
         if not row.fate.is_right:
             checks = Text(row.fate.value, style="bold red")
         passing = sum(verdict.passes for verdict in row.usual)
-        cells = (row.label, row.format, _strength(row.caught_by), f"{row.seconds:.1f}")
+        cells = (row.label, row.format, strength(row.caught_by), f"{row.seconds:.1f}")
         table.add_row(*cells[:2], checks, *cells[2:], f"{passing} of {len(row.usual)}")
     console.print(table)
     for line in _wrong(results):
         console.print(Text(line, style="red"), soft_wrap=True)
-    console.print(_conclusion(results))
+    console.print(conclusion(results))
 
 
 def page(results: SelftestResults) -> str:
@@ -61,7 +61,7 @@ def page(results: SelftestResults) -> str:
         f"`gelu-verify selftest`, {where.date}, {machine}, Python {where.python}, {libraries}; "
         f"profile {results.profile}, {results.seconds:.0f} s.",
         "",
-        f"{_conclusion(results)} A row is a defect in one format. *Strength* is error over what "
+        f"{conclusion(results)} A row is a defect in one format. *Strength* is error over what "
         "the contract (or the derived bound) permits there; without one the fault is a kind, not a "
         "size. The last columns are the tests in use today on unit normals: ✓ lets the defect "
         "pass.",
@@ -75,7 +75,7 @@ def page(results: SelftestResults) -> str:
                 (
                     *(f"`{row.label}`", row.kind, row.format, link(row.report)),
                     *(_checks(row, stated=True), _checks(row, stated=False)),
-                    *(_strength(row.caught_by), f"{row.seconds:.1f}"),
+                    *(strength(row.caught_by), f"{row.seconds:.1f}"),
                     *(_mark(verdict) for verdict in row.usual),
                 )
                 for row in results.defects
@@ -140,7 +140,8 @@ def _passes(row: CatalogueResult, test: str) -> bool:
     return any(verdict.test == test and verdict.passes for verdict in row.usual)
 
 
-def _conclusion(results: SelftestResults) -> str:
+def conclusion(results: SelftestResults) -> str:
+    """Return how many kernels there are, and how many are not as they ought to be."""
     defects = {row.name for row in results.defects}
     sounds = {row.name for row in results.sounds}
     parts = []
@@ -187,7 +188,8 @@ def _checks(row: DefectResult, *, stated: bool) -> str:
     return escape(", ".join(names)) or "-"
 
 
-def _strength(caught: tuple[Caught, ...]) -> str:
+def strength(caught: tuple[Caught, ...]) -> str:
+    """Return the largest strength of what rejected a kernel."""
     largest = max((part.strength for part in caught if part.strength is not None), default=None)
     # Beyond that a fault is total, and how small the exact value was is all that the figure says.
     return "> 1e6" if largest is not None and largest > 1e6 else figure(largest)

@@ -121,6 +121,8 @@ def _facts(result: KernelResult) -> list[tuple[str, str]]:
             for use in result.accuracy.allowances
         )
         facts.append(("allowed", used))
+    if result.speed:
+        facts.append(("speed", rows.speed(result.speed)))
     if result.tightest and result.tightest.contract:
         facts.append(
             ("would hold", f"{result.tightest.contract}, the strictest contract that does")

@@ -96,6 +96,7 @@ TYPES |= {name: "*fp64" for name in DOUBLES} | {name: "*i64" for name in LONGS}
 TYPES |= {name: "i32" for name in ("rows", "pieces", "cells", "programs")}
 VALUES = {c.name: int(c) for c in Column} | {
     "COLUMNS": COLUMNS, "SAMPLES": SAMPLES, "SIZES": SIZES, "SETS": SETS, "SET": int(Size.SET),
+    "LOWEST": int(Size.LOWEST),
     "PIECE": PIECE, "BLOCK": PART,
     "IDENTITY": 0, "HALF": 0, "FORMULA": "erf", "DERIVATIVE": 0, "SERIES": False,
     "TERMS": int(sys.argv[1]), "LOWEST_BIN": histogram.OFFSET, "BINS": histogram.BIN_COUNT,

@@ -1,12 +1,14 @@
 """The measuring pass says what a sweep in memory, every element judged, says."""
 
 import math
+from dataclasses import astuple
 
 import pytest
 import torch
 
 from gelu_verify.exhaustive import transport
 from gelu_verify.exhaustive.spans import EPSILON
+from gelu_verify.measure import envelope
 from gelu_verify.measure.error import Class
 from gelu_verify.measure.regions import Region
 from tests import faulty_kernels
@@ -72,6 +74,19 @@ def test_pass_equals_the_general_path(kernel, formula, derivative):
     got, expected = found.tallies["cancelling"].usage, tallies["cancelling"].usage
     assert {k: u.count for k, u in got.items()} == {k: u.count for k, u in expected.items()}
     assert all(same(got[k].worst, use.worst) for k, use in expected.items())
+
+
+@pytest.mark.parametrize(("kernel", "formula", "derivative"), KERNELS)
+def test_spreads_are_the_envelope_of_all_elements(kernel, formula, derivative):
+    parts = ranges(formula, derivative)
+    expected = envelope.reaches(*passes.measured(kernel, formula, derivative, parts))
+    found = envelope.of_binades(census(kernel, formula, derivative, parts).spreads)
+    assert [astuple(r)[:3] for r in found] == [astuple(r)[:3] for r in expected]
+    for got, right in zip(found, expected, strict=True):
+        assert got.lowest_ulp == pytest.approx(right.lowest_ulp, rel=1e-9, abs=2e-6)
+        assert got.highest_ulp == pytest.approx(right.highest_ulp, rel=1e-9, abs=2e-6)
+        if max(abs(right.lowest_ulp), abs(right.highest_ulp)) <= 2.0**24:
+            assert got.mean_ulp == pytest.approx(right.mean_ulp, rel=1e-9, abs=2e-6)
 
 
 def test_a_number_for_nan_is_counted_when_it_is_positive():

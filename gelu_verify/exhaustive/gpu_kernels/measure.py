@@ -36,6 +36,23 @@ def _larger(size, at, worst, worst_at):
 
 
 @triton.jit
+def _farther(error, finite, at, lowest, highest, worst_at):
+    """Widen the range of signed errors, and keep where the largest of either sign is.
+
+    The largest size is known from the range: it takes no registers of its own.
+    """
+    farther = finite & (tl.abs(error) > _worst(lowest, highest))
+    lowest = tl.where(finite & (error < lowest), error, lowest)
+    highest = tl.where(finite & (error > highest), error, highest)
+    return lowest, highest, tl.where(farther, at, worst_at)
+
+
+@triton.jit
+def _worst(lowest, highest):
+    return tl.maximum(tl.maximum(highest, -lowest), 0.0)
+
+
+@triton.jit
 def _largest(worst, worst_at):
     """Return the largest size and the first place of it, ``BEHIND`` if all are 0."""
     top = tl.max(worst, 0)
@@ -78,13 +95,15 @@ def measure_kernel(
 ):  # fmt: skip
     """Measure one piece of at most PIECE patterns, BLOCK at a time; PIECE < 32·BLOCK and 2^15.
 
-    sizes: float64 (2, pieces): largest error, largest step back. integers: int64 (PIECE_COLUMNS,
+    sizes: float64 (4, pieces): largest error, largest step back, lowest and highest signed error
+    (infinities where no result is finite). integers: int64 (PIECE_COLUMNS,
     pieces). selected, far: int32 (pieces,), how many elements are handed over, and how many are
     beyond 4 ULP. histogram: int32 (spans, BINS_POWER).
     """
     piece = tl.program_id(0)
     stretch, start, count, kind = piece_of(piece, table_ptr, rows, PIECE)
-    worst = tl.zeros((BLOCK,), tl.float64)
+    lowest = tl.full((BLOCK,), float("inf"), tl.float64)
+    highest = tl.full((BLOCK,), float("-inf"), tl.float64)
     worst_back = tl.zeros((BLOCK,), tl.float64)
     worst_at = tl.full((BLOCK,), BEHIND, tl.int32)
     back_at = tl.full((BLOCK,), BEHIND, tl.int32)
@@ -105,7 +124,7 @@ def measure_kernel(
         finite = (tl.abs(error) < 1e300) & mask
         usable = tl.where(finite, error, 0.0)
         size = tl.abs(usable)
-        worst, worst_at = _larger(size, at, worst, worst_at)
+        lowest, highest, worst_at = _farther(error, finite, at, lowest, highest, worst_at)
         if DERIVATIVE == 0:
             worst_back, back_at = _larger(back, at, worst_back, back_at)
         half_first = tl.minimum(half_first, tl.where(half, at, BEHIND))
@@ -131,7 +150,9 @@ def measure_kernel(
         bins += tl.histogram(tl.where(finite, slot, BINS_POWER - 1), BINS_POWER)
 
     out = integers_ptr + piece
-    top, top_at = _largest(worst, worst_at)
+    tl.store(sizes_ptr + 2 * pieces + piece, tl.min(lowest, 0))
+    tl.store(sizes_ptr + 3 * pieces + piece, tl.max(highest, 0))
+    top, top_at = _largest(_worst(lowest, highest), worst_at)
     tl.store(sizes_ptr + piece, top)
     tl.store(out, _pattern(start, top_at))
     top, top_at = _largest(worst_back, back_at)

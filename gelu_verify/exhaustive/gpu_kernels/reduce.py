@@ -35,6 +35,22 @@ def _keep_larger(size_ptr, at_ptr, size, at):
 
 
 @triton.jit
+def _keep_range(sizes_ptr, pieces, begin, end, low_ptr, high_ptr, BLOCK: tl.constexpr):
+    """Widen the range of signed errors of a row by those of its pieces."""
+    lane = tl.arange(0, BLOCK)
+    lowest = tl.full((BLOCK,), float("inf"), tl.float64)
+    highest = tl.full((BLOCK,), float("-inf"), tl.float64)
+    for low in range(begin, end, BLOCK):
+        mask, at = low + lane < end, low + lane
+        found = tl.load(sizes_ptr + 2 * pieces + at, mask=mask, other=float("inf"))
+        lowest = tl.minimum(lowest, found)
+        found = tl.load(sizes_ptr + 3 * pieces + at, mask=mask, other=float("-inf"))
+        highest = tl.maximum(highest, found)
+    tl.store(low_ptr, tl.minimum(tl.load(low_ptr), tl.min(lowest, 0)))
+    tl.store(high_ptr, tl.maximum(tl.load(high_ptr), tl.max(highest, 0)))
+
+
+@triton.jit
 def _smallest(values_ptr, begin, end, BLOCK: tl.constexpr):
     lane = tl.arange(0, BLOCK)
     found = tl.full((BLOCK,), 4294967296, tl.int64)
@@ -68,7 +84,7 @@ def reduce_kernel(
     table_ptr, rows, pieces, sizes_ptr, integers_ptr, row_sizes_ptr, row_integers_ptr,
     COLUMNS: tl.constexpr, SIZES: tl.constexpr, WORST_AT: tl.constexpr, HALF_FIRST: tl.constexpr,
     ONE_FIRST: tl.constexpr, BACK_AT: tl.constexpr, HALF: tl.constexpr, REACH: tl.constexpr,
-    CLIPPED: tl.constexpr, SIGNED_LOW: tl.constexpr, BLOCK: tl.constexpr,
+    CLIPPED: tl.constexpr, SIGNED_LOW: tl.constexpr, LOWEST: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Add the pieces of one stretch to the row of its span: one program a stretch, no other."""
     stretch = tl.program_id(0)
@@ -82,6 +98,7 @@ def reduce_kernel(
         sizes_ptr + pieces, integers_ptr + 3 * pieces, begin, end, BLOCK
     )
     _keep_larger(sizes + 1, integers + BACK_AT, back, at)
+    _keep_range(sizes_ptr, pieces, begin, end, sizes + LOWEST, sizes + LOWEST + 1, BLOCK)
     first = _smallest(integers_ptr + pieces, begin, end, BLOCK)
     tl.store(integers + HALF_FIRST, tl.minimum(tl.load(integers + HALF_FIRST), first))
     first = _smallest(integers_ptr + 2 * pieces, begin, end, BLOCK)

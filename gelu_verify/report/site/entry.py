@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from gelu_verify.baseline import Folder, Key, Measurement, device_class
-from gelu_verify.errors import UsageError
 from gelu_verify.gate.record import Compared, GateResults
 from gelu_verify.records import Environment, KernelResult, Results
-from gelu_verify.report import files
-from gelu_verify.untrusted import read_json
-
-#: Larger than the results of every registered kernel, campaigns included.
-_LARGEST = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -49,32 +41,19 @@ class Entry:
         return f"{r.label}, {r.operator}, {r.format}, {self.device}"
 
 
-def read(paths: Iterable[Path], baselines: Folder) -> list[Entry]:
-    """Return the results of files of ``check`` and ``gate``, in order.
-
-    Raises :class:`UsageError` for a file that is neither, or where there is no result at all.
-    """
-    found: list[Entry] = []
-    taken: set[str] = set()
-    for path in paths:
-        results = _read(path)
-        compared = results.compared if isinstance(results, GateResults) else ()
-        for result in results.kernels:
-            found.append(_entry(result, results.environment, path, compared, baselines, taken))
-    if not found:
-        raise UsageError("report: got no result, expected at least one. Run gelu-verify check.")
-    return found
-
-
-def _read(path: Path) -> Results:
-    kind = GateResults if "profile" in read_json(path, "results", _LARGEST) else Results
-    return files.read(path, kind)
+def of(results: Results, source: str, baselines: Folder, taken: set[str]) -> list[Entry]:
+    """Return the results of one run. taken: names of pages, in small letters, to which it adds."""
+    compared = results.compared if isinstance(results, GateResults) else ()
+    return [
+        _entry(result, results.environment, source, compared, baselines, taken)
+        for result in results.kernels
+    ]
 
 
 def _entry(
     result: KernelResult,
     environment: Environment,
-    path: Path,
+    source: str,
     compared: tuple[Compared, ...],
     baselines: Folder,
     taken: set[str],
@@ -85,7 +64,7 @@ def _entry(
     baseline = baselines.found.get((own, mine[0]))
     before = baseline.measurement(result.operator, result.via) if baseline else None
     slug = _slug((result.label, result.operator, result.formula, result.format, own), taken)
-    return Entry(result, environment, path.name, slug, verdicts[0] if verdicts else None, before)
+    return Entry(result, environment, source, slug, verdicts[0] if verdicts else None, before)
 
 
 def _slug(parts: tuple[str, ...], taken: set[str]) -> str:

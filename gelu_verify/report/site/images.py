@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 KINDS = ("svg", "png")
 _SIZE_INCHES = (8.0, 4.2)
 _MARKERS = {"diamond": "D", "diamond-open": "D", "triangle-down": "v"}
-_COLORS = {"band": "#2563a8", "mean": "#b0540a", "points": "#b3211f", "zeros": "#b3211f",
-           "exact": "#2563a8", "mark": "#1c2126"}  # fmt: skip
+_COLORS = {f"kernel-{i}": f"C{i}" for i in range(8)} | {
+    "band": "#2563a8", "mean": "#b0540a", "points": "#b3211f", "zeros": "#b3211f",
+    "exact": "#2563a8", "mark": "#1c2126",
+}  # fmt: skip
 
 
 def require_known(kind: str | None) -> None:
@@ -126,7 +128,7 @@ def _trace(axes: Axes, trace: dict[str, Any], before: dict[str, Any] | None) -> 
     xs, ys = trace["x"], trace["y"]
     if trace["type"] == "bar":
         _bars(axes, trace, name)
-    elif trace["mode"] == "markers":
+    elif "lines" not in trace["mode"]:
         marker = _MARKERS.get(trace.get("marker", {}).get("symbol", ""), "o")
         axes.plot(xs, _numbers(ys), marker, markersize=4, label=name, color=color)
     else:

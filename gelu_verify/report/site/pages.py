@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable
 from importlib import resources
 from itertools import groupby
 from pathlib import Path
@@ -12,7 +14,8 @@ from gelu_verify.errors import UnavailableError, UsageError
 from gelu_verify.records import FindingStatus
 from gelu_verify.report import files, fingerprint, rows
 from gelu_verify.report.numbers import figure
-from gelu_verify.report.site import table, words
+from gelu_verify.report.site import matrix, table, words
+from gelu_verify.report.site.content import Content
 from gelu_verify.report.site.entry import Entry
 from gelu_verify.report.site.figures import comparison, distribution, error, fused, tail
 from gelu_verify.report.site.figures.figure import Figure
@@ -30,32 +33,77 @@ _GRAVITY = (
     FindingStatus.SKIPPED,
     FindingStatus.PASSED,
 )
+#: What a site was made of, beside its index.
+MANIFEST = "manifest.json"
 #: The plotting library, as it lies beside the pages.
 PLOTLY = "plotly.min.js"
 
 
-def write(entries: list[Entry], folder: Path) -> int:
-    """Write the site of some results to a folder, made if need be; return how many pages.
+def write(content: Content, folder: Path) -> int:
+    """Write the site of some records to a folder, made if need be; return how many pages.
 
-    Pages of an earlier site stay where no result has taken their name.
+    Pages of an earlier site stay where no result has taken their name. Same records, same bytes.
     Raises :class:`UnavailableError` without the extra ``report``, :class:`UsageError` for a folder
     that cannot be written.
     """
+    templates, plotly = _begun(folder)
+    files.put(folder / "assets" / PLOTLY, plotly)
+    source = resources.files(__package__) / "assets"
+    for name in _ASSETS:
+        files.put(folder / "assets" / name, (source / name).read_text(encoding="utf-8"))
+    entries = content.entries
+    others = _others(templates, content)
+    templates.globals["others"] = [(name, title) for name, (title, _) in others.items()]
+    written = {"index.html": _index(templates, entries)}
+    written["compare.html"] = _comparison(templates, entries)
+    written |= {name: render() for name, (_, render) in others.items()}
+    written |= {f"kernels/{e.slug}.html": _kernel(templates, e) for e in entries}
+    for name, text in written.items():
+        files.put(folder / name, text)
+    files.put(folder / MANIFEST, _manifest(content))
+    return len(written)
+
+
+def _others(
+    templates: jinja2.Environment, content: Content
+) -> dict[str, tuple[str, Callable[[], str]]]:
+    """Return the pages that only some records have: name to the title in the menu and the text."""
+    found: dict[str, tuple[str, Callable[[], str]]] = {}
+    if content.selftests:
+        found["matrix.html"] = ("Kill matrix", lambda: _matrix(templates, content))
+    return found
+
+
+def _matrix(templates: jinja2.Environment, content: Content) -> str:
+    return templates.get_template("matrix.html").render(
+        matrices=[
+            (source, r.environment, matrix.conclusion(r), matrix.defects(r), matrix.sounds(r))
+            for source, r in content.selftests
+        ],
+        tests=matrix.tests(),
+        root="",
+    )
+
+
+def _manifest(content: Content) -> str:
+    """Return what the site was made of, so that a later reader can tell whether it is still so."""
+    return json.dumps({"sources": content.sources}, indent=1) + "\n"
+
+
+def require_writable(folder: Path) -> None:
+    """Raise now, not after a run, for what ``write`` would raise."""
+    _begun(folder)
+
+
+def _begun(folder: Path) -> tuple[jinja2.Environment, str]:
+    """Make the folders of a site; return the templates and the plotting library."""
     templates, plotly = _templates(), _plotly()
     try:
         (folder / "kernels").mkdir(parents=True, exist_ok=True)
         (folder / "assets").mkdir(exist_ok=True)
     except OSError as fault:
         raise UsageError(f"output: got {folder}, {fault.strerror}. Choose another place.") from None
-    files.put(folder / "assets" / PLOTLY, plotly)
-    source = resources.files(__package__) / "assets"
-    for name in _ASSETS:
-        files.put(folder / "assets" / name, (source / name).read_text(encoding="utf-8"))
-    files.put(folder / "index.html", _index(templates, entries))
-    files.put(folder / "compare.html", _comparison(templates, entries))
-    for entry in entries:
-        files.put(folder / "kernels" / f"{entry.slug}.html", _kernel(templates, entry))
-    return len(entries) + 2
+    return templates, plotly
 
 
 def _templates() -> jinja2.Environment:
@@ -70,7 +118,9 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {"figure": figure, "words": _words, "signed": _signed}
+    found.filters |= {
+        "figure": figure, "words": _words, "signed": _signed, "breakable": _breakable
+    }  # fmt: skip
     # A link of a record leads to the web or is text: never to a script.
     found.tests["web_address"] = lambda text: bool(re.match(r"https?://[^\s]+$", text or ""))
     return found
@@ -94,6 +144,11 @@ def _missing(library: str) -> UnavailableError:
 
 def _words(name: str) -> str:
     return name.replace("_", " ")
+
+
+def _breakable(name: str) -> str:
+    """Return a name that may go on in the next line after an underscore."""
+    return name.replace("_", "_\N{ZERO WIDTH SPACE}")
 
 
 def _signed(number: float) -> str:
@@ -143,6 +198,7 @@ def _kernel(templates: jinja2.Environment, entry: Entry) -> str:
         points=named(a) if a else [],
         certificate=rows.certificate(a.certificate) if a and a.certificate else None,
         arithmetic=fingerprint.sentence(found) if found else None,
+        speed=rows.speed(r.speed) if r.speed else None,
         evidence=fingerprint.evidence(found) if found else [],
         evidence_header=fingerprint.HEADER,
         quantities=fused.quantities(r),
@@ -161,6 +217,7 @@ def _comparison(templates: jinja2.Environment, entries: list[Entry]) -> str:
         shown = [
             comparison.by_region(members, f"regions-{number}"),
             comparison.by_bound(members, f"bound-{number}"),
+            comparison.by_speed(members, f"speed-{number}"),
         ]
         if any(shown):
             sections.append((operator, name, [one for one in shown if one]))

@@ -50,6 +50,7 @@ class Row:
     change: Cell
     sweep: Cell
     certified: Cell
+    speed: Cell
 
 
 def row(entry: Entry) -> Row:
@@ -77,6 +78,7 @@ def row(entry: Entry) -> Row:
         change=Cell(short, short, f"change-{kind}", full),
         sweep=_sweep(r),
         certified=_certified(r),
+        speed=_speed(r),
     )
 
 
@@ -96,7 +98,16 @@ def legend() -> list[tuple[str, str]]:
 def _error(size: float | None) -> Cell:
     if size is None:
         return Cell("-", -1.0)
-    return Cell(figure(size), size if math.isfinite(size) else 1e308, level(size))
+    known = size if math.isfinite(size) else 1e308
+    return Cell(_short(size), known, level(size), f"{figure(size)} ULP")
+
+
+def _short(size: float) -> str:
+    """Return an error for a narrow cell: ``1.7e7`` where ``figure`` writes ``1.68e+07``."""
+    if not 1e4 <= size < math.inf:
+        return figure(size)
+    digits, _, power = f"{size:.1e}".partition("e")
+    return f"{digits}e{int(power)}"
 
 
 def _signed(mean: float | None) -> Cell:
@@ -154,3 +165,9 @@ def _certified(r: KernelResult) -> Cell:
         return Cell("not recorded", "not recorded", "quiet")
     name = rows.CERTIFICATION[proof.level]
     return Cell(name, name, "odd" if proof.level == "uncertified" else "", rows.certificate(proof))
+
+
+def _speed(r: KernelResult) -> Cell:
+    if r.speed is None:
+        return Cell("-", -1.0)
+    return Cell(figure(r.speed.element_ns), r.speed.element_ns, "", rows.speed(r.speed))

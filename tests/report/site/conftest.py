@@ -7,7 +7,8 @@ import pytest
 
 from gelu_verify.baseline import Folder
 from gelu_verify.report import files
-from gelu_verify.report.site import entry, pages
+from gelu_verify.report.site import content, pages
+from gelu_verify.report.site.content import Content
 from tests.builders import finding, measured, result, results
 
 ROOT = Path(__file__).parents[3]
@@ -22,7 +23,7 @@ def entries(*kernels, tmp_path, baselines=None, **environment):
     """Write results to a file and read it as the command does."""
     path = tmp_path / "results.json"
     files.write(results(*kernels, **environment), path, None)
-    return entry.read([path], baselines or Folder(tmp_path / "none"))
+    return content.read([path], baselines or Folder(tmp_path / "none")).entries
 
 
 @pytest.fixture(scope="session")
@@ -39,8 +40,8 @@ def site(tmp_path_factory):
     path = folder / "hostile.json"
     files.write(results(*hostile, processor=MARKUP), path, None)
     real = [REPORTS / "cpu" / name for name in ("exhaustive_fp32.json", "fused.json")]
-    found = entry.read([path, *real], Folder.read(REPORTS / "baselines"))
-    pages.write([e for e in found if e.result.operator in SHOWN], folder)
+    found = content.read([path, *real], Folder.read(REPORTS / "baselines")).entries
+    pages.write(Content([e for e in found if e.result.operator in SHOWN]), folder)
     return folder
 
 

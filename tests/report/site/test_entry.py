@@ -6,7 +6,7 @@ from gelu_verify.baseline import Folder
 from gelu_verify.errors import UsageError
 from gelu_verify.gate.record import Against, GateResults
 from gelu_verify.report import files
-from gelu_verify.report.site import entry
+from gelu_verify.report.site import content
 from tests.builders import measured, result, results
 from tests.report import gates
 from tests.report.site.conftest import MARKUP, REPORTS, entries
@@ -29,7 +29,7 @@ def test_a_gates_file_is_read_with_its_verdicts(tmp_path):
     made = gates.gate((measured(),), compared=(verdict,))
     path = tmp_path / "gate.json"
     files.put(path, made.model_dump_json())
-    found = entry.read([path], Folder(tmp_path / "none"))
+    found = content.read([path], Folder(tmp_path / "none")).entries
     assert [(e.result, e.compared) for e in found] == [(made.kernels[0], verdict)]
     assert files.read(path, GateResults) == made
 
@@ -51,12 +51,12 @@ def test_the_device_is_named_as_a_person_would(tmp_path):
 def test_a_file_of_something_else_and_no_result_at_all_are_refused(tmp_path):
     (tmp_path / "other.json").write_text('{"a": 1}')
     with pytest.raises(UsageError, match="not a results file"):
-        entry.read([tmp_path / "other.json"], Folder(tmp_path))
+        content.read([tmp_path / "other.json"], Folder(tmp_path))
     files.write(results(), tmp_path / "empty.json", None)
     with pytest.raises(UsageError, match="got no result"):
-        entry.read([tmp_path / "empty.json"], Folder(tmp_path))
+        content.read([tmp_path / "empty.json"], Folder(tmp_path))
     with pytest.raises(UsageError, match="got no result"):
-        entry.read([], Folder(tmp_path))
+        content.read([], Folder(tmp_path))
 
 
 def test_a_result_has_no_baseline_when_there_is_none(tmp_path):

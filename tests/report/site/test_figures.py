@@ -1,13 +1,14 @@
 """Figures: what they draw is what the records say."""
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import mpmath
 import pytest
 
 from gelu_verify.measure import histogram as bins
-from gelu_verify.records import BinadeErrors
+from gelu_verify.records import BinadeErrors, Speed
 from gelu_verify.report import files
 from gelu_verify.report.site import axes, pages
 from gelu_verify.report.site.entry import Entry
@@ -98,8 +99,12 @@ def test_the_ladder_has_a_mark_for_each_case_with_a_length():
     result = next(k for k in FUSED.kernels if k.name == "cpp-linear-gelu")
     found = fused.ladder(result)
     lengths = {4096 if "k=4096" in c.case else None for c in result.bound.by_case} - {None}
-    assert len(found.data) == 4
+    assert [t["mode"] for t in found.data] == ["markers"] * 4 + ["lines"] * 4
     assert max(found.data[0]["y"]) == pytest.approx(result.bound.max_ratio)
+    marks, line = found.data[0], found.data[4]
+    assert line["x"] == sorted(set(marks["x"]))
+    for x, top in zip(line["x"], line["y"], strict=True):
+        assert top == max(y for at, y in zip(marks["x"], marks["y"], strict=True) if at == x)
     assert lengths <= set(found.data[0]["x"])
     assert fused._size("m=5,layout.k=3,k=17,seed=1", "k") == 17
     assert fused._size("m=5,n=7", "k") is None
@@ -118,6 +123,48 @@ def test_kernels_are_compared_only_where_there_are_two():
     assert comparison.by_region(entries[:1], "k") is None
     assert len(comparison.by_region(entries, "k").data) == 4
     assert comparison.by_bound(entries, "k") is None
+
+
+def test_every_bar_and_line_has_a_name_of_its_own_when_a_kernel_was_measured_twice():
+    one = next(k for k in FUSED.kernels if k.name == "torch-geglu" and k.format == "bf16")
+    more = one.bound.model_copy(update={"cases": one.bound.cases + 1})
+    again = one.model_copy(update={"bound": more, "accuracy": None})
+    entries = [as_entry(FUSED, one), as_entry(FUSED, again), as_entry(FUSED, again)]
+    entries = [replace(e, slug=f"s{i}") for i, e in enumerate(entries)]
+    assert len(set(comparison.names(entries))) == 3
+    bars = comparison.by_bound(entries, "k").data[0]
+    assert len(set(bars["y"])) == len(bars["x"]) == 3  # bars of one name would be stacked
+
+
+def test_accuracy_is_drawn_against_speed_when_two_kernels_were_timed():
+    def timed(result, us):
+        found = Speed(case="n=1000", elements=1000, moved_bytes=8000, calls=9, call_us=us,
+                      low_us=us, high_us=us, threads=1, method="m")  # fmt: skip
+        return as_entry(EXHAUSTIVE, result.model_copy(update={"speed": found}))
+
+    first, _, second, _ = EXHAUSTIVE.kernels
+    assert comparison.by_speed([timed(first, 2.0), as_entry(EXHAUSTIVE, second)], "k") is None
+    worse = first.accuracy.model_copy(update={"max_error_ulp": 1e9})
+    sweep = as_entry(EXHAUSTIVE, first.model_copy(update={"accuracy": worse}))
+    found = comparison.by_speed([timed(first, 2.0), timed(second, 3.0), sweep], "k")
+    assert [t["x"] for t in found.data] == [[2.0], [3.0]]
+    assert [t["y"] for t in found.data] == [[1e9], [second.accuracy.max_error_ulp]]
+    assert found.rows[0][2:4] == ("2", "4")
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        ([1.0, 1e6], ["1", "100", "10<sup>4</sup>", "10<sup>6</sup>"]),
+        ([0.4, 3.0], ["0.5", "1", "2"]),
+        ([2e-5, 4e-5], ["2·10<sup>-5</sup>", "5·10<sup>-5</sup>"]),
+        ([math.inf, 0.0], ["1"]),
+    ],
+)
+def test_ticks_of_a_logarithmic_axis_are_named(values, texts):
+    axis = figure.log_axis("t", values)
+    assert axis["ticktext"] == texts
+    assert len(axis["tickvals"]) == len(texts)
 
 
 def test_named_points_are_told_once_the_largest_error_first():

@@ -44,6 +44,13 @@
   }
 
   each("#results thead button", (button) => button.addEventListener("click", () => sortBy(button)));
+  // Say that there is more to the right where there is.
+  each("#results", (table) => {
+    const tell = () => document.body.classList.toggle(
+      "overflows", table.parentElement.scrollWidth > table.parentElement.clientWidth + 1);
+    tell();
+    addEventListener("resize", tell);
+  });
   each("form.filters", (form) => {
     form.addEventListener("input", () => filter(form));
     form.addEventListener("reset", () => setTimeout(() => filter(form)));

@@ -37,11 +37,32 @@ def plain(text: str) -> str:
 
 
 def log_axis(title: str, values: Sequence[float]) -> dict[str, Any]:
-    """Return a logarithmic axis for values above 0: ticks at powers of ten, six or so."""
-    logs = [math.log10(v) for v in values if 0.0 < v < math.inf]
-    decades = max(logs, default=0.0) - min(logs, default=0.0)
-    spec = {"title": {"text": title}, "type": "log", "exponentformat": "power"}
-    return spec | ({"dtick": math.ceil(decades / 6)} if decades > 1.5 else {"dtick": "D2"})
+    """Return a logarithmic axis for values above 0, with six ticks or so.
+
+    At powers of ten; where the values span less than two of them, at 1, 2 and 5 of each.
+    """
+    known = [v for v in values if 0.0 < v < math.inf] or [1.0]
+    low, high = min(known) / 1.5, max(known) * 1.5
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    step = math.ceil(math.log10(high / low) / 6)
+    ticks = [10.0**power for power in powers if power % step == 0]
+    if high / low < 300.0:
+        ticks = [factor * 10.0**power for power in powers for factor in (1.0, 2.0, 5.0)]
+    shown = [tick for tick in ticks if low <= tick <= high]
+    return {
+        "title": {"text": title},
+        "type": "log",
+        "tickvals": shown,
+        "ticktext": [_tick(tick) for tick in shown],
+    }
+
+
+def _tick(size: float) -> str:
+    if 1e-3 <= size < 1e4:
+        return f"{size:g}"
+    power = math.floor(math.log10(size) + 1e-9)
+    factor = round(size / 10.0**power)
+    return ("" if factor == 1 else f"{factor}·") + f"10<sup>{power}</sup>"
 
 
 def threshold(at: float, axis: str = "x") -> dict[str, Any]:

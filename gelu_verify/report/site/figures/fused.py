@@ -9,6 +9,8 @@ from gelu_verify.records import BoundAccuracy, KernelResult
 from gelu_verify.report.numbers import figure
 from gelu_verify.report.site.figures.figure import Figure, log_axis, plain
 
+#: Below this a ratio is drawn on the lower edge.
+_LEAST = 1e-3
 #: The size that a case's sums grow with, by operator: its letter in a case and what it is.
 _LENGTHS = {
     "linear_gelu": ("k", "K, terms of a sum"),
@@ -79,8 +81,9 @@ def ladder(result: KernelResult) -> Figure | None:
         return None
     letter, name = _LENGTHS[result.operator]
     data: list[dict[str, Any]] = []
+    climbs: list[dict[str, Any]] = []
     rows: list[tuple[str, ...]] = []
-    for quantity, bound in quantities(result):
+    for number, (quantity, bound) in enumerate(quantities(result)):
         cases = [(_size(c.case, letter), c) for c in bound.by_case]
         shown = [(size, c) for size, c in cases if size and c.max_ratio == c.max_ratio]
         data.append(
@@ -88,13 +91,31 @@ def ladder(result: KernelResult) -> Figure | None:
                 "type": "scatter",
                 "mode": "markers",
                 "name": plain(quantity),
+                "meta": f"kernel-{number}",
+                "opacity": 0.6,
                 "x": [size for size, _ in shown],
-                "y": [max(c.max_ratio, 1e-6) for _, c in shown],
+                "y": [max(c.max_ratio, _LEAST) for _, c in shown],
                 "text": [plain(c.case) for _, c in shown],
                 "hovertemplate": "%{text}: %{y:.3g}<extra></extra>",
             }
         )
-        rows += _longest(quantity, [(size, c.max_ratio) for size, c in shown if size])
+        by_size = _by_size([(size, c.max_ratio) for size, c in shown if size])
+        climbs.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": plain(f"{quantity}, largest"),
+                "meta": f"kernel-{number}",
+                "x": list(by_size),
+                "y": [max(*ratios, _LEAST) for ratios in by_size.values()],
+                "hoverinfo": "skip",
+                "showlegend": False,
+            }
+        )
+        rows += [
+            (quantity, f"{size:,}", str(len(ratios)), figure(max(ratios)))
+            for size, ratios in by_size.items()
+        ]
     if not any(trace["x"] for trace in data):
         return None
     layout = {
@@ -105,10 +126,12 @@ def ladder(result: KernelResult) -> Figure | None:
     }  # fmt: skip
     caption = (
         "Each mark is a case: the largest error over bound of its elements, against the size that "
-        "its sums grow with. Above the dotted line, at 1, the bound is broken."
+        "its sums grow with; ratios below 0.001 lie on the lower edge. A line joins the largest of "
+        "each size. Above the dotted line, at 1, the bound is broken."
     )
     header = ("quantity", name, "cases", "largest error/bound")
-    return Figure("ladder", "Error/bound by length", caption, data, layout, header, rows)
+    title = "Error/bound by length"
+    return Figure("ladder", title, caption, [*data, *climbs], layout, header, rows)
 
 
 def _size(case: str, letter: str) -> int | None:
@@ -116,12 +139,9 @@ def _size(case: str, letter: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def _longest(quantity: str, cases: list[tuple[int, float]]) -> list[tuple[str, ...]]:
-    """Return a row for each length: how many cases have it, and the largest ratio among them."""
-    by_size: dict[int, list[float]] = {}
-    for size, ratio in cases:
-        by_size.setdefault(size, []).append(ratio)
-    return [
-        (quantity, f"{size:,}", str(len(ratios)), figure(max(ratios)))
-        for size, ratios in sorted(by_size.items())
-    ]
+def _by_size(cases: list[tuple[int, float]]) -> dict[int, list[float]]:
+    """Return the ratios of the cases of each size, sizes ascending."""
+    found: dict[int, list[float]] = {}
+    for size, ratio in sorted(cases):
+        found.setdefault(size, []).append(ratio)
+    return found
