@@ -43,7 +43,7 @@ def test_the_record_says_where_and_in_what_it_trained(sound):
     found, _ = sound
     assert (found.device, found.format, found.autocast) == ("cpu", "fp32", None)
     assert found.environment.libraries["torch"]
-    assert "30 steps of 32" in found.recipe
+    assert "20 steps of 32" in found.recipe
 
 
 def test_tanh_is_equivalent_when_it_is_declared(converge):
@@ -105,13 +105,9 @@ def test_a_kernel_without_gradient_needs_one(converge):
     assert found.backward == "tests.convergence.kernels:sound_backward"
 
 
-def test_a_fused_kernel_takes_the_place_of_the_product(converge):
-    found = converge(kernels.bias_gelu, operator="bias_gelu")
-    assert found.verdict is Verdict.EQUIVALENT
-
-
 def test_bf16_trains_under_autocast_with_a_larger_noise_floor(converge):
     narrow = converge(kernels.linear_gelu, operator="linear_gelu", fmt="bf16")
+    assert narrow.verdict is Verdict.EQUIVALENT
     noise = next(d for d in narrow.drift if d.arm is Arm.NOISE and d.step == 0)
     assert narrow.autocast == "bf16"
     assert 1e-3 < noise.gradient_error < 0.2
