@@ -6,7 +6,8 @@ import hashlib
 import inspect
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -62,8 +63,6 @@ def run(
     started = time.perf_counter()
     job, task = experiment.job, _task(experiment)
     _require(experiment)
-    # Products of the arms that are not the kernel are those of fp32.
-    torch.set_float32_matmul_precision("highest")
     data = task.load()
     digest = data.digest()
     key = _key(experiment, task, digest)
@@ -83,7 +82,7 @@ def run(
             task, data, job.formula, formats.get(job.format), torch.device(job.device), site
         ).on_device()
         sites.require_trainable(site, setting.fmt, setting.device, job.spec.name)
-        with Ledger(path, key) as ledger:
+        with _products_in_fp32(), Ledger(path, key) as ledger:
             runs, trained = _trained(experiment.seeds, setting, ledger, on_run)
     except KernelFailure as failure:
         return known.model_copy(update={"reasons": (f"the kernel failed: {failure}",)})
@@ -98,6 +97,17 @@ def run(
             "trained": trained,
         }
     )
+
+
+@contextmanager
+def _products_in_fp32() -> Iterator[None]:
+    """Keep torch from TF32, also where the user's settings allow it: the noise floor is fp32's."""
+    known = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(known)
 
 
 def _task(experiment: Experiment) -> Task:

@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+import torch
 
 from gelu_verify.convergence import run as experiments
 from gelu_verify.convergence.experiment import ConvergenceInterrupted
@@ -112,6 +113,17 @@ def test_bf16_trains_under_autocast_with_a_larger_noise_floor(converge):
     assert narrow.autocast == "bf16"
     assert 1e-3 < noise.gradient_error < 0.2
     assert next(r for r in narrow.runs if r.arm is Arm.REFERENCE).agreement.rms_logit_error > 1e-4
+
+
+def test_products_are_those_of_fp32_whatever_the_user_allows(converge):
+    seen = []
+    torch.set_float32_matmul_precision("medium")
+    try:
+        converge(kernels.raises, lambda *_: seen.append(torch.get_float32_matmul_precision()))
+        assert set(seen) == {"highest"}
+        assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        torch.set_float32_matmul_precision("highest")
 
 
 def test_a_kernel_that_raises_ends_the_run_with_its_words(converge):
