@@ -94,11 +94,15 @@ def largest_ratio(result: KernelResult) -> float | None:
 
 
 def speed(found: Speed) -> str:
-    """Return the time an element, the time of a call and how far it scatters, and its shape."""
-    threads = f", {found.threads} threads" if found.threads else ""
+    """Return the time an element, the case and the time of a call, and how far it scatters."""
+    threads = ""
+    if found.threads:
+        threads = f", {found.threads} {'thread' if found.threads == 1 else 'threads'}"
+    unit, size = ("ms", 1e3) if found.call_us >= 1e4 else ("µs", 1.0)
+    call, low, high = (figure(us / size) for us in (found.call_us, found.low_us, found.high_us))
     return (
-        f"{figure(found.element_ns)} ns an element, {figure(found.call_us)} µs a call "
-        f"({figure(found.low_us)} to {figure(found.high_us)}) of {found.case}{threads}"
+        f"{figure(found.element_ns)} ns an element: {found.case} in {call} {unit} "
+        f"({low} to {high}){threads}"
     )
 
 

@@ -115,7 +115,8 @@ def _axis(axes: Axes, which: str, spec: dict[str, Any]) -> None:
     if "tickvals" in spec:
         axis.set_ticks(spec["tickvals"], [_text(t) for t in spec["ticktext"]])
     if "range" in spec:
-        axes.set(**{f"{which}lim": spec["range"]})
+        is_log = spec.get("type") == "log"  # there plotly means exponents
+        axes.set(**{f"{which}lim": [10.0**e if is_log else e for e in spec["range"]]})
     if spec.get("autorange") == "reversed":
         axis.set_inverted(True)
     axis.label.set_fontsize(8)

@@ -28,7 +28,8 @@ class Line:
 
 def tests() -> list[str]:
     """Return the tests in use today, as the columns are called."""
-    return [name.replace("`", "") for name in selftest.USUAL.values()]
+    names = (name.replace("`", "") for name in selftest.USUAL.values())
+    return [name.replace("-", "\N{NON-BREAKING HYPHEN}") for name in names]
 
 
 def conclusion(results: SelftestResults) -> str:

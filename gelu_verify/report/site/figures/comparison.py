@@ -9,7 +9,7 @@ from gelu_verify.report import rows
 from gelu_verify.report.numbers import figure
 from gelu_verify.report.rows import REGION_KEYS, REGION_NAMES
 from gelu_verify.report.site.entry import Entry
-from gelu_verify.report.site.figures.figure import Figure, log_axis, plain
+from gelu_verify.report.site.figures.figure import Figure, log_axis, plain, wide_log_axis
 
 #: Below this an error is drawn on the lower edge: a logarithmic axis has no 0.
 _LEAST = 2.0**-8
@@ -127,8 +127,8 @@ def by_speed(entries: list[Entry], key: str) -> Figure | None:
         for i, ((label, formula, device), speed, size) in enumerate(timed)
     ]
     layout = {
-        "xaxis": log_axis("time in ns an element", [t["x"][0] for t in data]),
-        "yaxis": log_axis(unit, [t["y"][0] for t in data]),
+        "xaxis": wide_log_axis("time in ns an element", [t["x"][0] for t in data]),
+        "yaxis": wide_log_axis(unit, [t["y"][0] for t in data]),
     }
     table = [
         (f"{label} ({formula}), {device}", figure(size), figure(speed.element_ns),
@@ -136,8 +136,8 @@ def by_speed(entries: list[Entry], key: str) -> Figure | None:
         for (label, formula, device), speed, size in timed
     ]  # fmt: skip
     caption = (
-        f"{unit.capitalize()} against the median time an element of the result, both logarithmic: "
-        "down and to the left is better. "
+        f"The {unit} against the median time an element of the result, both logarithmic: down and "
+        "to the left is better. "
         + " ".join(f"{method}." for method in dict.fromkeys(s.method for _, s, _ in timed))
     )
     header = ("kernel", unit, "ns an element", "GB/s", "case", "calls")

@@ -49,6 +49,8 @@ def log_axis(title: str, values: Sequence[float]) -> dict[str, Any]:
     if high / low < 300.0:
         ticks = [factor * 10.0**power for power in powers for factor in (1.0, 2.0, 5.0)]
     shown = [tick for tick in ticks if low <= tick <= high]
+    if len(shown) < 2:
+        shown = sorted({*shown, *(float(f"{end:.3g}") for end in (min(known), max(known)))})
     return {
         "title": {"text": title},
         "type": "log",
@@ -57,12 +59,21 @@ def log_axis(title: str, values: Sequence[float]) -> dict[str, Any]:
     }
 
 
+def wide_log_axis(title: str, values: Sequence[float]) -> dict[str, Any]:
+    """Return a logarithmic axis that spans a factor of four or more: what is alike looks alike."""
+    low, high = math.log10(min(values)), math.log10(max(values))
+    reach = max(0.6 * (high - low), math.log10(2.0))
+    middle = (low + high) / 2
+    ends = [middle - reach, middle + reach]
+    return log_axis(title, [10.0**end for end in ends]) | {"range": ends}
+
+
 def _tick(size: float) -> str:
     if 1e-3 <= size < 1e4:
         return f"{size:g}"
     power = math.floor(math.log10(size) + 1e-9)
-    factor = round(size / 10.0**power)
-    return ("" if factor == 1 else f"{factor}·") + f"10<sup>{power}</sup>"
+    factor = f"{size / 10.0**power:.3g}"
+    return ("" if factor == "1" else f"{factor}·") + f"10<sup>{power}</sup>"
 
 
 def threshold(at: float, axis: str = "x") -> dict[str, Any]:
