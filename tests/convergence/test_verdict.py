@@ -53,3 +53,17 @@ def test_seeds_needed_would_decide_when_they_are_there():
 )
 def test_exit_status_of(expected, status):
     assert expected.exit_status == status
+
+
+def test_gradients_are_compared_with_the_noise_and_with_torchs_own():
+    runs = experiment(0.0, seeds=4, error=4e-7)
+    for seed in range(4):
+        wide = run(Arm.EAGER, seed, (2.0, 1.0), error=2e-7 * (1 + seed / 100))
+        runs[Arm.EAGER, seed] = wide
+    found = verdict.gradient_test(runs, range(4), 0.05)
+    assert found.ratio == pytest.approx(4.0)  # the same for every seed
+    assert (found.p_value, found.told_apart) == (0.0, True)
+    assert found.eager_ratio == pytest.approx(2.0, rel=0.02)
+    assert 0.0 < found.eager_p_value < 1e-4
+    better = verdict.gradient_test(experiment(0.0, error=1e-7), range(4), 0.05)
+    assert (better.ratio, better.p_value, better.told_apart) == (1.0, 1.0, False)
