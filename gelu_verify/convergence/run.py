@@ -43,6 +43,8 @@ OnStart = Callable[[Convergence, str], None]
 #: Seeds a ledger has room for: a run's number is arm · this + seed.
 MOST_SEEDS = 100_000
 FORMATS = ("fp64", "fp32", "bf16", "fp16")
+#: What is done in an arm where its name says too little: a kernel may crash there.
+_DOING = {Arm.REFERENCE: "reference, then the kernel in its model"}
 
 
 def _ignore(known: Convergence, ledger: str) -> None:
@@ -155,7 +157,7 @@ def _trained(
     trained = 0
     try:
         for index, (arm, seed) in enumerate(units):
-            what = f"{arm.value}, seed {seed}"
+            what = f"{_DOING.get(arm, arm.value)}, seed {seed}"
             on_run(index, len(units), what)
             if (arm, seed) not in runs:
 
