@@ -29,7 +29,7 @@ verify: venv ## Run the gate, then check the elementwise kernels fully and linea
 	  $(BIN)/gelu-verify check --all --operator $$operator \
 	    --json reports/latest/$$operator.json --markdown reports/latest/$$operator.md || status=1; \
 	done; \
-	$(BIN)/gelu-verify check torch-linear-gelu cpp-linear-gelu triton-linear-gelu --format bf16 --sweep quick --timeout 120 \
+	$(BIN)/gelu-verify check torch-linear-gelu torch-compile-linear-gelu cpp-linear-gelu triton-linear-gelu --format bf16 --sweep quick --timeout 120 \
 	  --json reports/latest/linear_gelu.json --markdown reports/latest/linear_gelu.md || status=1; \
 	$(BIN)/gelu-verify selftest --quick --json reports/latest/selftest.json || status=1; \
 	echo "Written: reports/latest/*.json, reports/latest/*.md"; exit $$status

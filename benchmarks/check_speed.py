@@ -1,8 +1,10 @@
 """How long a user waits: ``--help``, and ``check`` of one kernel in bf16, forward and backward.
 
 Each command runs several times as a whole process, the one in Triton's interpreter once; the table
-shows the median wall time, the peak memory of the largest process, and what the checks themselves
-took. ``python -m benchmarks.check_speed [WORD]``: only the commands that contain a word.
+shows the median wall time, the processor time of all its processes (which other work on the machine
+hardly changes), the peak memory of the largest, and what the checks themselves took. The depth is
+``standard``, that of the gate: all cases of a fused operator.
+``python -m benchmarks.check_speed [WORD]``: only the commands that contain a word.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.processes import computed
+
 #: Command to number of runs.
 _COMMANDS = {
     "--help": 5,
@@ -36,9 +40,10 @@ _COMMAND = [sys.executable, "-m", "gelu_verify"]
 
 @dataclass(frozen=True)
 class Run:
-    """One run: wall time (s), peak resident memory (MiB), time of the checks alone (s)."""
+    """One run: wall and processor time (s), peak resident memory (MiB), the checks alone (s)."""
 
     wall: float
+    computed: float
     memory: float
     checks: float
 
@@ -49,18 +54,18 @@ def measure(arguments: list[str]) -> Run:
         results = Path(folder) / "results.json"
         if arguments[0] == "check":
             arguments = [*arguments, "--json", str(results)]
-        started = time.perf_counter()
+        before, started = computed(), time.perf_counter()
         child = subprocess.Popen([*_COMMAND, *arguments], stdout=subprocess.DEVNULL)
         peak = 0
         while child.poll() is None:
             peak = max(peak, _resident(child.pid))
             time.sleep(0.02)
-        wall = time.perf_counter() - started
+        wall, spent = time.perf_counter() - started, computed() - before
         checks = 0.0
         if results.exists():
             kernels = json.loads(results.read_text())["kernels"]
             checks = sum(kernel["seconds"] for kernel in kernels)
-    return Run(wall, peak / 2**20, checks)
+    return Run(wall, spent, peak / 2**20, checks)
 
 
 def _resident(pid: int) -> int:
@@ -75,7 +80,7 @@ def _resident(pid: int) -> int:
 def main() -> None:
     """Print the table."""
     table = Table(title=f"Median of runs, {os.cpu_count()} cores", title_justify="left")
-    for column in ("command", "runs", "wall s", "checks s", "peak MiB"):
+    for column in ("command", "runs", "wall s", "computed s", "checks s", "peak MiB"):
         table.add_column(column, justify="left" if column == "command" else "right")
     word = sys.argv[1] if len(sys.argv) > 1 else ""
     for line, count in _COMMANDS.items():
@@ -86,6 +91,7 @@ def main() -> None:
             f"gelu-verify {line}",
             str(count),
             f"{statistics.median(run.wall for run in runs):.2f}",
+            f"{statistics.median(run.computed for run in runs):.2f}",
             f"{statistics.median(run.checks for run in runs):.2f}",
             f"{max(run.memory for run in runs):.0f}",
         )

@@ -1,8 +1,9 @@
 """How fast linear + GELU is on a GPU: ours against eager, torch.compile, cuBLASLt's epilogue.
 
 ``python -m benchmarks.fused_speed [--json FILE] [--shapes 8192x768x3072 ...]``: bf16, times in µs,
-medians of CUDA graphs replayed back to back, so that the launch from Python does not count. Below,
-registers, spills and shared memory of every Triton kernel that ran.
+medians. ``forward_us`` and ``step_us`` (forward and backward in one) are CUDA graphs replayed back to
+back, so that the launch from Python does not count; ``backward_us`` is what a caller waits for.
+Below, registers, spills and shared memory of every Triton kernel that ran.
 """
 
 from __future__ import annotations
@@ -76,15 +77,29 @@ def backward_us(route: Route, parts: list[Tensor]) -> float:
     return 1e3 * do_bench(backward, return_mode="median")
 
 
+def step_us(route: Route, parts: list[Tensor]) -> float:
+    """Return the median of forward and backward (all three gradients) in one graph, µs."""
+    leaves = [part.clone().requires_grad_() for part in parts]
+    dy = torch.randn_like(route(*leaves))
+
+    def step() -> None:
+        torch.autograd.grad(route(*leaves), leaves, dy)
+
+    step()
+    torch.cuda.synchronize()
+    return 1e3 * do_bench_cudagraph(step, return_mode="median")
+
+
 def measure(shape: str) -> list[dict[str, Any]]:
-    """Return one row a route: forward and backward in µs, None where there is none."""
+    """Return one row a route, times in µs, None where there is none."""
     parts = problem(shape)
     rows = []
     for name, (route, has_backward) in _ROUTES.items():
         backward = backward_us(route, parts) if has_backward else None
-        forward = forward_us(route, parts)
-        rows.append({"shape": shape, "route": name, "forward_us": forward, "backward_us": backward})
-        print(f"{shape} {name}: {forward:.1f} {backward or 0:.1f}", file=sys.stderr, flush=True)
+        step = step_us(route, parts) if has_backward else None
+        row = {"forward_us": forward_us(route, parts), "backward_us": backward, "step_us": step}
+        rows.append({"shape": shape, "route": name, **row})
+        print(shape, name, *row.values(), file=sys.stderr, flush=True)
     return rows
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -19,14 +18,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.processes import computed
+
 _RUNS = 2
 _COMMAND = [sys.executable, "-m", "gelu_verify", "gate"]
-
-
-def _computed() -> float:
-    """Return the seconds that ended child processes computed, those they waited for included."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def main() -> None:
@@ -38,15 +33,15 @@ def main() -> None:
     for number in range(1, _RUNS + 1):
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "gate.json"
-            before, started = _computed(), time.perf_counter()
+            before, started = computed(), time.perf_counter()
             command = [*_COMMAND, "--json", str(file)]
             done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
-            wall, computed = time.perf_counter() - started, _computed() - before
+            wall, spent = time.perf_counter() - started, computed() - before
             kernels = json.loads(file.read_text())["kernels"]
         pairs = {(k["name"], k["format"]) for k in kernels}
         inputs = sum(k["accuracy"]["inputs"] for k in kernels if k["accuracy"])
-        cells = (number, len(pairs), f"{inputs:,}", f"{wall:.1f}", f"{computed:.1f}",
-                 f"{computed / cores:.1f}")  # fmt: skip
+        cells = (number, len(pairs), f"{inputs:,}", f"{wall:.1f}", f"{spent:.1f}",
+                 f"{spent / cores:.1f}")  # fmt: skip
         table.add_row(*map(str, cells))
         if done.returncode:
             print(f"the gate's exit status was {done.returncode}", file=sys.stderr)

@@ -41,6 +41,7 @@ class Job(BaseModel):
     checks: tuple[str, ...] = Field(
         (), description="names of the checks to run; all that apply if empty"
     )
+    without: tuple[str, ...] = Field((), description="names of checks to leave out")
     examples: int = Field(0, ge=0, description="inputs to draw beside the sweep, elementwise")
     comparable: bool = Field(False, description="whether to keep what a baseline is compared by")
     speed: bool = Field(False, description="whether to time calls, after the checks")

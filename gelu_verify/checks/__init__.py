@@ -48,6 +48,8 @@ REPLAYED = ("accuracy", "special_values", "invariants", "routes")
 def of(job: Job) -> dict[str, Check]:
     """Return the checks of an elementwise job, in order."""
     if job.checks or job.replay:
-        return {name: run for name, run in CHECKS.items() if name in (job.checks or REPLAYED)}
-    asked = {"examples": job.examples > 0, "comparable": job.comparable}
-    return CHECKS | {name: run for name, run in FOR_GATES.items() if asked[name]}
+        chosen = {name: run for name, run in CHECKS.items() if name in (job.checks or REPLAYED)}
+    else:
+        asked = {"examples": job.examples > 0, "comparable": job.comparable}
+        chosen = CHECKS | {name: run for name, run in FOR_GATES.items() if asked[name]}
+    return {name: run for name, run in chosen.items() if name not in job.without}

@@ -12,7 +12,7 @@ import torch
 
 from gelu_verify.checks.case import Case, Outcome
 from gelu_verify.formats import tensors
-from gelu_verify.kernels.guards import NAN, NUMBER, Fill, Guards
+from gelu_verify.kernels.guards import NAN, NUMBER, Fill, Guards, repeated_for_compiler
 from gelu_verify.kernels.subject import KernelFailure, is_refusal, require_like
 from gelu_verify.operators import fused
 from gelu_verify.records import FindingStatus
@@ -63,6 +63,7 @@ def _faults(case: Case, size: int) -> list[str]:
     return found
 
 
+@repeated_for_compiler
 def _observed(case: Case, size: int, fill: Fill) -> tuple[torch.Tensor, list[str]]:
     """Return the patterns of a result (N,) computed in guard bands, and what was done to them."""
     subject, guards = case.subject, Guards(fill)

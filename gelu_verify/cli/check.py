@@ -60,7 +60,8 @@ def command(
         bool,
         typer.Option(
             "--all",
-            help="Check every registered kernel that can run here; with --operator, those of it.",
+            help="Check every registered kernel that can run here; with --operator, those of it; "
+            "with --format, those that declare it.",
         ),
     ] = False,
     timeout: Annotated[
@@ -128,7 +129,7 @@ def command(
     Example: gelu-verify check my_kernels.py:gelu --format bf16,fp32
     """
     from gelu_verify import session
-    from gelu_verify.cli import progress
+    from gelu_verify.cli import progress, selection
     from gelu_verify.errors import UsageError
     from gelu_verify.job import plan
     from gelu_verify.kernels.isolation import Limits
@@ -136,13 +137,17 @@ def command(
 
     if all_registered and kernels:
         raise UsageError(f"kernel: got {kernels[0]} and --all, expected one of them. Drop one.")
-    names = _registered(operator) if all_registered else kernels or []
-    if not names:
+    if not all_registered and not kernels:
         raise UsageError("kernel: got none, expected at least one. Name one, or give --all.")
     if json is not None and json == markdown:
         raise UsageError(f"output: got {json} for --json and --markdown, expected two files.")
     limits = Limits.default(timeout)
     format_names = tuple(format.split(",")) if format else ()
+    wanted = (
+        selection.declared(operator, format_names)
+        if all_registered
+        else [(name, format_names) for name in kernels or []]
+    )
     for path in (json, markdown, save_cases):
         files.require_writable(path)
     if html is not None:
@@ -165,16 +170,16 @@ def command(
         )
         from gelu_verify.rewriting.run import plan as plan_models
 
-        models = plan_models(names, rewrite, format_names, contract, device)
+        models = plan_models([name for name, _ in wanted], rewrite, format_names, contract, device)
         _verify_models(models, None if in_process else timeout, json, markdown, html)
     jobs = [
         job
-        for name in names
+        for name, own_formats in wanted
         for job in plan(
             name,
             operator=operator,
             formula=formula,
-            format_names=format_names,
+            format_names=own_formats,
             contract=contract,
             device=device,
             depth=sweep,
@@ -269,15 +274,6 @@ def _require_saving(jobs: list[Job], path: Path) -> None:
         )
     if path.exists():
         stored.read(path)
-
-
-def _registered(operator: str | None) -> list[str]:
-    """Return the registered kernels, or those of one operator."""
-    from gelu_verify.kernels.registry import registered
-    from gelu_verify.operators import require
-
-    wanted = None if operator is None else require(operator)
-    return [name for name, spec in registered().items() if wanted in (None, spec.operator)]
 
 
 def _plan(

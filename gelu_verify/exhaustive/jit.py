@@ -18,8 +18,9 @@ import numba
 _CONFIG: Any = numba.config
 _HERE = Path(__file__).parent
 _SOURCES = (
-    *(_HERE / name for name in ("cpu_kernels.py", "cpu_reference.py", "figures.py", "jit.py")),
-    *(_HERE / "pieces.py", _HERE.parent / "measure" / "histogram.py"),
+    *sorted((_HERE / "cpu_kernels").glob("*.py")),
+    *(_HERE / name for name in ("cpu_reference.py", "figures.py", "jit.py", "pieces.py")),
+    _HERE.parent / "measure" / "histogram.py",
 )
 
 

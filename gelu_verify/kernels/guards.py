@@ -12,11 +12,14 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+
+from gelu_verify.kernels.failure import KernelFailure
 
 #: Bytes on either side: more than a tile of 128 by 64 in fp32 reaches, and a multiple of the
 #: alignment that torch's allocators give (64 on a CPU, 512 on CUDA).
@@ -35,6 +38,9 @@ _ALLOCATING = frozenset(
     )
 )
 _OF_TORCH = frozenset(("aten", "prim", "prims"))
+_COMPILER = "torch._dynamo"
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -143,16 +149,36 @@ def _eagerly() -> Iterator[None]:
     Left to itself the compiler would mark a function first seen under a mode as never to be
     compiled, and every later check would see the eager route.
     """
-    if "torch._dynamo" in sys.modules:
+    if _COMPILER in sys.modules:
         with torch.compiler.set_stance("force_eager"):
             yield
         return
     try:
         yield
     finally:
-        loaded = sys.modules.get("torch._dynamo")  # by the kernel, in its first call
+        loaded = sys.modules.get(_COMPILER)  # by the kernel, in its first call
         if loaded is not None:
             loaded.reset()
+
+
+def repeated_for_compiler(observe: Callable[P, R]) -> Callable[P, R]:
+    """Decorate what calls a kernel under guards: once more where that loads torch's compiler.
+
+    A call that loads it cannot be told before to run eagerly, and the compiler then fails on the
+    mode itself. Loading it ahead for every kernel would cost those without it seconds.
+    """
+
+    @wraps(observe)
+    def observed(*arguments: P.args, **options: P.kwargs) -> R:
+        loaded = _COMPILER in sys.modules
+        try:
+            return observe(*arguments, **options)
+        except KernelFailure:
+            if loaded or _COMPILER not in sys.modules:
+                raise
+        return observe(*arguments, **options)
+
+    return observed
 
 
 class _Allocator(TorchDispatchMode):
@@ -170,7 +196,7 @@ class _Allocator(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        if "torch._dynamo" in sys.modules:
+        if _COMPILER in sys.modules:
             return torch._dynamo.disable(self._dispatched)(func, args, kwargs or {})
         return self._dispatched(func, args, kwargs or {})
 

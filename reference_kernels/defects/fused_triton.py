@@ -14,6 +14,8 @@ from gelu_verify.selftest.entry import Kind, defect
 from reference_kernels.sound import fused_forms
 from reference_kernels.triton_fused import activation, launch
 
+_COMPILED_BLOCK = 4096
+
 
 @triton.jit
 def _layernorm_gelu_kernel(
@@ -72,7 +74,10 @@ def _layernorm_gelu(
     rows = launch.rows(x.detach()).contiguous()
     out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     if out.numel():
-        height, width = launch.block(rows.shape[0], 512, 1), launch.block(rows.shape[1], 2**20)
+        width = launch.block(rows.shape[1], 2**20)
+        # Compiled, a program of more than some thousand elements takes a minute to compile.
+        most = 512 if launch.INTERPRETED else max(1, _COMPILED_BLOCK // width)
+        height = launch.block(rows.shape[0], most, 1)
         launch.run(
             _layernorm_gelu_kernel,
             (triton.cdiv(rows.shape[0], height),),

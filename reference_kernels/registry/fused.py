@@ -5,10 +5,14 @@ from __future__ import annotations
 from gelu_verify.kernels.spec import KernelSpec, KnownIssue
 from reference_kernels.registry.torch_issues import (
     CONV_16_BIT,
+    CONV_BIAS_APART,
+    CUBLAS_PARTIAL_SUMS,
     LAYERNORM_16_BIT,
     ON_AVX2,
+    ON_CUDA,
     ONEDNN_ERF,
     SQUARE_OVERFLOWS,
+    TF32_CONVOLUTION,
     UNFUSED_BIAS,
     VECTOR_ERF,
     issues,
@@ -53,6 +57,18 @@ def _fused(
 _LINEAR = "linear_gelu"
 _ALONE = ("bound", "batch", "large", "identity")
 _UNFUSED = issues(UNFUSED_BIAS, _LINEAR, ("bf16", "fp16"), ("bound", "gradient"), *ON_AVX2)
+_SPLIT_SUMS = issues(CUBLAS_PARTIAL_SUMS, _LINEAR, ("bf16",), ("batch", "fingerprint"), *ON_CUDA)
+_UNFUSED_ON_CUDA = issues(UNFUSED_BIAS, _LINEAR, ("bf16",), ("bound", "gradient"), *ON_CUDA)
+_CONV_ON_CUDA = (
+    *issues(TF32_CONVOLUTION, "conv_relu_pool", ("fp32",), ("bound", "gradient"), *ON_CUDA),
+    *issues(
+        CONV_BIAS_APART,
+        "conv_relu_pool",
+        ("bf16",),
+        ("bound", "gradient", "batch", "large"),
+        *ON_CUDA,
+    ),
+)
 #: Every torch.compile of an operator costs 10 to 60 s on a CPU: two stand here for all; the others
 #: are reference_kernels.torch_compiled:<operator>.
 KERNELS: tuple[KernelSpec, ...] = (
@@ -63,7 +79,7 @@ KERNELS: tuple[KernelSpec, ...] = (
         "linear, then gelu",
         issue=VECTOR_ERF,
         shown_by=_ALONE,
-        others=_UNFUSED,
+        others=(*_UNFUSED, *_UNFUSED_ON_CUDA, *_SPLIT_SUMS),
     ),
     _fused(
         "torch-linear-gelu-tanh",
@@ -92,6 +108,7 @@ KERNELS: tuple[KernelSpec, ...] = (
         "torch._addmm_activation, which is tanh on CUDA",
         "tanh",
         devices=("cuda",),
+        others=_SPLIT_SUMS,
     ),
     _fused(
         "torch-onednn-linear-gelu",
@@ -145,6 +162,7 @@ KERNELS: tuple[KernelSpec, ...] = (
         issue=CONV_16_BIT,
         shown_by=("bound", "gradient"),
         issue_formats=("bf16", "fp16"),
+        others=_CONV_ON_CUDA,
     ),
     _fused("torch-attention", "torch_fused:attention", "attention", "as it is written"),
     _fused(

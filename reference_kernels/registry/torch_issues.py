@@ -27,6 +27,18 @@ UNFUSED_BIAS = (
     "https://github.com/pytorch/pytorch/issues/39661",
     "linear of a strided x of three dimensions is a product, rounded to 16 bits, and then a sum",
 )
+CUBLAS_PARTIAL_SUMS = (
+    "https://docs.pytorch.org/docs/stable/notes/numerical_accuracy.html",
+    "cuBLAS may round the parts of a split sum to 16 bits: allow_bf16_reduced_precision_reduction",
+)
+TF32_CONVOLUTION = (
+    "https://github.com/pytorch/pytorch/issues/67384",
+    "convolutions on CUDA round their factors to TF32 by default: torch.backends.cudnn.allow_tf32",
+)
+CONV_BIAS_APART = (
+    "https://github.com/pytorch/pytorch/pull/31524",
+    "conv2d on CUDA is cuDNN's product, rounded to 16 bits, and then a sum with the bias",
+)
 AVX512 = (
     "https://github.com/pytorch/pytorch/issues/185770",
     "oneDNN with AVX-512: NaN at +inf, inf from 2^127 on, subnormals flushed in bf16",
@@ -38,6 +50,8 @@ INFINITE_SUM = (
 #: Devices and instruction sets of the above.
 ON_AVX512 = (("cpu",), ("AVX512",))
 ON_AVX2 = (("cpu",), ("AVX2",))
+#: Seen on an H200: reports/h200/fused.json. Other GPUs have other kernels of cuBLAS and cuDNN.
+ON_CUDA = (("cuda",),)
 #: Not reported for torch itself; this is the public report of the same fault.
 SQUARE_OVERFLOWS = (
     "https://github.com/facebookresearch/fairseq/issues/2235",

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from reference_kernels.triton_pointwise import kernels as pointwise
 
-from . import compiled
+from . import compiled, relaunch
 
 FORMULAS = ("erf", "tanh", "sigmoid")
 _DTYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -61,16 +61,17 @@ def is_fast(tensor: Tensor) -> bool:
 
 def stored(tensor: Tensor) -> Tensor:
     """Give a tensor as kernels take it: bf16 as int16 bits in the interpreter, see `storage.py`."""
-    tensor = tensor.detach()
     if tensor.is_neg():
         tensor = tensor.resolve_neg()
-    if INTERPRETED and tensor.dtype == torch.bfloat16:
-        return tensor.view(torch.int16)
-    return tensor
+    if not INTERPRETED:
+        return tensor
+    return tensor.detach().view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor.detach()
 
 
 def rows(tensor: Tensor) -> Tensor:
     """View (..., N) as (M, N); only what no stride can express is copied."""
+    if tensor.dim() == 2:
+        return tensor
     return (
         tensor.reshape(-1, tensor.shape[-1])
         if tensor.numel()
@@ -81,6 +82,11 @@ def rows(tensor: Tensor) -> Tensor:
 def block(size: int, most: int, least: int = 16) -> int:
     """Give the power of two that holds `size`, within limits."""
     return max(least, min(most, triton.next_power_of_2(max(size, 1))))
+
+
+def parts(size: int, block: int) -> int:
+    """Give how many blocks cover a size; `triton.cdiv`, a kernel's too, takes 20 times as long."""
+    return -(-size // block)
 
 
 def tuned(kernel: Any, configs: Callable[[], list[triton.Config]], met: str) -> Any:
@@ -108,5 +114,9 @@ def run(kernel: Any, grid: Any, *arguments: Any, **options: Any) -> None:
     leader = next(part for part in arguments if isinstance(part, Tensor))
     elsewhere = leader.is_cuda and leader.get_device() != torch.cuda.current_device()
     with torch.cuda.device(leader.device) if elsewhere else contextlib.nullcontext():
+        key = relaunch.key_of(kernel, leader, arguments, options)
+        if relaunch.again(key, grid, arguments):
+            return
         built = kernel[grid](*arguments, **options)
+    relaunch.keep(key, kernel, built, arguments, options)
     compiled.note(built, arguments, options)

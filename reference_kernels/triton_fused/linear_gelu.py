@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from . import launch
-from .matmul import matmul, product
+from .matmul import fp32_partial_sums, matmul, product
 from .rowwise import bias_gelu_backward
 
 
@@ -51,8 +51,10 @@ class _LinearGelu(torch.autograd.Function):
         x, weight, pre = ctx.saved_tensors
         g, sums = bias_gelu_backward(launch.rows(dy), pre, None, ctx.formula)
         dx = dweight = None
-        if ctx.needs_input_grad[0]:
-            dx = product(g, weight).reshape(x.shape)
-        if ctx.needs_input_grad[1]:
-            dweight = product(g.t(), launch.rows(x))
+        with fp32_partial_sums(g.dtype):
+            if ctx.needs_input_grad[0]:
+                dx = product(g, weight)
+                dx = dx if x.dim() == 2 else dx.reshape(x.shape)
+            if ctx.needs_input_grad[1]:
+                dweight = product(g.t(), launch.rows(x))
         return dx, dweight, sums.to(x.dtype), None, None

@@ -28,7 +28,10 @@ _SMALL = {2: (64, 64, 4, 3), 4: (64, 32, 4, 2)}
 #: Products below which no time is spent on finding a tile.
 _WORTH_TUNING = 2**26
 _INTERPRETER_BLOCK = 128
-_SETTING = {torch.bfloat16: "bf16", torch.float16: "fp16"}
+_SETTING = {
+    torch.bfloat16: "allow_bf16_reduced_precision_reduction",
+    torch.float16: "allow_fp16_reduced_precision_reduction",
+}
 _setting = threading.Lock()
 
 
@@ -54,21 +57,24 @@ def matmul(
 def product(a: Tensor, b: Tensor) -> Tensor:
     """Return a·b for a (M, K), b (K, N) of one dtype, rounded once from fp32.
 
-    By cuBLAS in 16 bits, which is faster; fp32 is ours, because there cuBLAS may use TF32.
+    By cuBLAS in 16 bits, which is faster, inside `fp32_partial_sums`; fp32 is ours, because there
+    cuBLAS may use TF32.
     """
     if a.element_size() == 2 and not launch.INTERPRETED:
-        with _partial_sums_in_fp32(a.dtype):
-            return torch.mm(a, b)
+        return torch.mm(a, b)
     return matmul(a, b)[0]
 
 
 @contextlib.contextmanager
-def _partial_sums_in_fp32(dtype: torch.dtype) -> Iterator[None]:
+def fp32_partial_sums(dtype: torch.dtype) -> Iterator[None]:
     """Keep cuBLAS from rounding the parts of a split sum to 16 bits, as torch lets it by default.
 
     The setting is torch's own and global: other threads' products are no less exact meanwhile.
     """
-    name = f"allow_{_SETTING[dtype]}_reduced_precision_reduction"
+    if dtype not in _SETTING:
+        yield
+        return
+    name = _SETTING[dtype]
     settings: Any = torch.backends.cuda.matmul
     with _setting:
         before = getattr(settings, name)

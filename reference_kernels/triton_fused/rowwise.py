@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-import triton
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
@@ -40,16 +39,16 @@ def bias_gelu_backward(
 
     The sum is of the unrounded g, tile by tile in a fixed order.
     """
-    g = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    grid, tile = _tiles(x.shape[0], x.shape[1], _TILE_WITH_SUMS)
-    blocks = triton.cdiv(x.shape[0], tile["BLOCK_M"])
-    sums = torch.empty((blocks, x.shape[1]), dtype=torch.float32, device=x.device)
+    m, n = x.shape
+    g = torch.empty_like(x, memory_format=torch.contiguous_format)
+    grid, tile = _tiles(m, n, _TILE_WITH_SUMS)
+    sums = x.new_empty((launch.parts(m, tile["BLOCK_M"]), n), dtype=torch.float32)
     if g.numel():
         launch.run(
             rowwise_kernels.bias_gelu_backward_kernel,
             grid,
             *(launch.stored(dy), launch.stored(x), launch.stored(x if bias is None else bias)),
-            *(launch.stored(g), sums, *x.shape, *dy.stride(), *x.stride()),
+            *(launch.stored(g), sums, m, n, *dy.stride(), *x.stride()),
             0 if bias is None else bias.stride(0),
             HAS_BIAS=bias is not None,
             FORMULA=formula,
@@ -63,7 +62,7 @@ def _tiles(m: int, n: int, tile: dict[str, int] = _TILE) -> tuple[tuple[int], di
     """Give the grid and the tile for (M, N)."""
     if launch.INTERPRETED:
         tile = {"BLOCK_M": launch.block(m, 512, 1), "BLOCK_N": launch.block(n, 512, 1)}
-    return (triton.cdiv(m, tile["BLOCK_M"]) * triton.cdiv(n, tile["BLOCK_N"]),), tile
+    return (launch.parts(m, tile["BLOCK_M"]) * launch.parts(n, tile["BLOCK_N"]),), tile
 
 
 class _BiasGelu(torch.autograd.Function):

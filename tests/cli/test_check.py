@@ -27,6 +27,10 @@ def run(tmp_path, monkeypatch, capsys):
         (["torch-eff"], "Did you mean torch-erf?"),
         (["torch-erf", "--all"], "kernel: got torch-erf and --all"),
         (["k.py:sound", "--format", "fp31"], "Did you mean fp32?"),
+        (
+            ["--all", "--operator", "attention", "--format", "fp8_e5m2"],
+            "got none registered for att",
+        ),
         (["k.py:sound", "--format", "fp32,"], "format: got ''"),
         (["k.py:sound", "--contract", "cancelled"], "Did you mean cancelling?"),
         (["k.py:sound", "--formula", "tnh"], "Did you mean tanh?"),

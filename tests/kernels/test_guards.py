@@ -1,9 +1,14 @@
 """Guard bands: same values, strides and alignment; every byte that changes is seen."""
 
+import sys
+from types import ModuleType
+
 import pytest
 import torch
 
-from gelu_verify.kernels.guards import BAND, NAN, NUMBER, Guards, takes_out
+from gelu_verify.kernels import guards as module
+from gelu_verify.kernels.failure import KernelFailure
+from gelu_verify.kernels.guards import BAND, NAN, NUMBER, Guards, repeated_for_compiler, takes_out
 
 LAYOUTS = {
     "contiguous": lambda x: x,
@@ -93,6 +98,23 @@ def test_function_is_compiled_after_it_ran_under_guards():
     assert not seen
     compiled(torch.ones(3))
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize(("loads", "calls"), [(True, 2), (False, 1)])
+def test_call_is_repeated_only_when_it_loads_the_compiler(monkeypatch, loads, calls):
+    monkeypatch.setattr(module, "_COMPILER", "a_compiler")
+    monkeypatch.delitem(sys.modules, "a_compiler", raising=False)
+    called = []
+
+    def kernel():
+        called.append("a_compiler" in sys.modules)
+        if loads:
+            monkeypatch.setitem(sys.modules, "a_compiler", ModuleType("a_compiler"))
+        raise KernelFailure("refused")
+
+    with pytest.raises(KernelFailure, match="refused"):
+        repeated_for_compiler(kernel)()
+    assert called == [False, True][:calls]
 
 
 def test_patterns_read_as_said():

@@ -270,7 +270,7 @@ def test_partial_sums_are_in_fp32_and_the_setting_is_as_before(name, before):
     default = getattr(settings, flag)
     setattr(settings, flag, before)
     try:
-        with matmul._partial_sums_in_fp32(FORMATS[name]):
+        with matmul.fp32_partial_sums(FORMATS[name]):
             assert getattr(settings, flag) is False
         assert getattr(settings, flag) is (before is True)
         if isinstance(before, tuple):

@@ -2,6 +2,8 @@
 
 import json
 
+from gelu_verify import checks
+from gelu_verify.checks import fused as checks_fused
 from gelu_verify.records import Fate
 from gelu_verify.selftest import catalogue, run
 from tests.cli.command import here
@@ -33,10 +35,27 @@ def test_seeds_are_run_where_a_sweep_is_drawn():
 
 def test_harmful_kernels_share_a_batch_of_their_own():
     entries = catalogue.chosen([])
-    harmful, *rest = run._batches(entries, 2)
-    assert {entry.name for entry in harmful} == {e.name for e in entries if e.harmful}
-    assert sum(map(len, rest)) + len(harmful) == len(entries)
-    assert abs(len(rest[0]) - len(rest[1])) <= 1
+    harmful, *rest = run._batches(entries, [], 2)
+    assert {entry.name for entry in harmful.entries} == {e.name for e in entries if e.harmful}
+    sizes = [len(batch.entries) for batch in rest]
+    assert sum(sizes) + len(harmful.entries) == len(entries)
+    assert abs(sizes[0] - sizes[1]) <= 1
+
+
+def test_other_seeds_are_shared_out_and_leave_out_what_they_do_not_change():
+    entries = catalogue.chosen(["online-softmax"])
+    again = run._again(entries, run.FULL, "cpu")
+    assert [job.seed for job in again] == list(range(1, 20))
+    batches = run._batches(entries, again, 2)
+    assert [len(batch.entries) for batch in batches] == [1, 0]
+    assert [job.seed for batch in batches for job in batch.again] == [
+        *range(1, 20, 2),
+        *range(2, 20, 2),
+    ]
+    (first,) = run.FULL.jobs(entries[0], "cpu")
+    assert set(checks_fused.of(first)) - set(checks_fused.of(again[0])) == {"large"}
+    (with_numbers, *_) = run._again(catalogue.chosen(["bias-rounded-first"]), run.FULL, "cpu")
+    assert checks.of(with_numbers) == checks.CHECKS
 
 
 def test_record_and_page_are_written_when_the_command_is_run(capsys, monkeypatch, tmp_path):

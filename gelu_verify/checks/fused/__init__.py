@@ -70,4 +70,5 @@ REPLAYED = (
 def of(job: Job) -> dict[str, Check]:
     """Return the checks of a job of a fused operator, in order."""
     names = REPLAYED if job.cases else tuple(CHECKS)
-    return {name: CHECKS[name] for name in names if not job.checks or name in job.checks}
+    wanted = set(job.checks or names) - set(job.without)
+    return {name: CHECKS[name] for name in names if name in wanted}

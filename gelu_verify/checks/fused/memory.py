@@ -31,7 +31,7 @@ from gelu_verify.checks.fused.examine import examine
 from gelu_verify.formats import tensors
 from gelu_verify.inputs.problems import Problem, ladder
 from gelu_verify.kernels.failure import KernelFailure
-from gelu_verify.kernels.guards import NAN, NUMBER, Fill, Guards, takes_out
+from gelu_verify.kernels.guards import NAN, NUMBER, Fill, Guards, repeated_for_compiler, takes_out
 
 _SIZES = (1, 2, 17, 33, 64)
 
@@ -118,6 +118,7 @@ def _still(result: Tensor, fill: Fill, case: FusedCase) -> Tensor:
     return tensors.to_bits(result, fmt) == pattern
 
 
+@repeated_for_compiler
 def _observed(case: FusedCase, problem: Problem, fill: Fill, guarded: bool) -> Seen:
     """Run forward, and forward and backward twice, with arguments in bands.
 
@@ -156,9 +157,9 @@ def _differentiate(
     for name, part in zip(case.operator.arguments, first, strict=True):
         if part is not None:
             seen.results[f"d{name}"] = part.detach().clone()
-    seen.faults += _changed(saved, "backward")
     if not again:
-        return
+        return  # what such a graph saved is its own: torch lets a backward reuse it
+    seen.faults += _changed(saved, "backward")
     try:
         second = gradients(result, arguments, dy, retain=True) or ()
     except KernelFailure as error:

@@ -94,6 +94,27 @@ class _Once(Fused):
         return Fused.backward(ctx, dy)
 
 
+class _Donates(Fused):
+    """Goes backward once, and then reuses what it saved: as torch.compile says and does."""
+
+    @staticmethod
+    def backward(ctx, dy):
+        if not getattr(ctx, "asked", False):
+            ctx.asked = True
+            raise RuntimeError("compiled with non-empty donated buffers, wants retain_graph=False")
+        found = Fused.backward(ctx, dy)
+        ctx.saved_tensors[-1].data.mul_(0)
+        return found
+
+
+class _DonatesAndSpoilsDy(_Donates):
+    @staticmethod
+    def backward(ctx, dy):
+        found = _Donates.backward(ctx, dy)
+        dy.data.mul_(2)
+        return found
+
+
 def with_out(x, weight, bias, out=None):
     y = sound(x, weight, bias)
     return y if out is None else out.copy_(y)
@@ -107,7 +128,7 @@ def leaves_out(x, weight, bias, out=None):
     return out
 
 
-@pytest.mark.parametrize("kernel", [sound, by_hand, with_out])
+@pytest.mark.parametrize("kernel", [sound, by_hand, with_out, _Donates.apply])
 def test_memory_passes_when_the_kernel_is_sound(kernel):
     (found,) = memory.run(fused_case(kernel)).findings
     assert found.status is FindingStatus.PASSED
@@ -129,6 +150,7 @@ def test_memory_passes_when_the_kernel_is_sound(kernel):
         (_SpoilsSaved.apply, "backward changed 1 elements of a saved tensor (1, 1)"),
         (_SpoilsSaved.apply, "a second backward gives another dx"),
         (_SpoilsDy.apply, "dy was overwritten (1 elements of it)"),
+        (_DonatesAndSpoilsDy.apply, "dy was overwritten (1 elements of it)"),
         (_Once.apply, "a second backward through the same graph failed: OSError: buffers are gone"),
         (leaves_out, "out: 1 of 1 elements never written, first at [0, 0]"),
     ],
