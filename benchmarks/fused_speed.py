@@ -1,8 +1,8 @@
 """How fast linear + GELU is on a GPU: ours against eager, torch.compile, cuBLASLt's epilogue.
 
 ``python -m benchmarks.fused_speed [--json FILE] [--shapes 8192x768x3072 ...]``: bf16, times in µs,
-medians. ``forward_us`` and ``step_us`` (forward and backward in one) are CUDA graphs replayed back to
-back, so that the launch from Python does not count; ``backward_us`` is what a caller waits for.
+medians. ``forward_us`` and ``step_us`` (forward and backward in one) are CUDA graphs replayed back
+to back, so that the launch from Python does not count; ``backward_us`` is what a caller waits for.
 Below, registers, spills and shared memory of every Triton kernel that ran.
 """
 
