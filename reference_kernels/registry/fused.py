@@ -59,15 +59,20 @@ _ALONE = ("bound", "batch", "large", "identity")
 _UNFUSED = issues(UNFUSED_BIAS, _LINEAR, ("bf16", "fp16"), ("bound", "gradient"), *ON_AVX2)
 _SPLIT_SUMS = issues(CUBLAS_PARTIAL_SUMS, _LINEAR, ("bf16",), ("batch", "fingerprint"), *ON_CUDA)
 _UNFUSED_ON_CUDA = issues(UNFUSED_BIAS, _LINEAR, ("bf16",), ("bound", "gradient"), *ON_CUDA)
+_FP16_ON_CUDA = (
+    *issues(UNFUSED_BIAS, _LINEAR, ("fp16",), ("bound", "gradient"), *ON_CUDA),
+    *issues(CUBLAS_PARTIAL_SUMS, _LINEAR, ("fp16",), ("fingerprint",), *ON_CUDA),
+)
 _CONV_ON_CUDA = (
     *issues(TF32_CONVOLUTION, "conv_relu_pool", ("fp32",), ("bound", "gradient"), *ON_CUDA),
     *issues(
         CONV_BIAS_APART,
         "conv_relu_pool",
-        ("bf16",),
-        ("bound", "gradient", "batch", "large"),
+        ("bf16", "fp16"),
+        ("bound", "batch", "large"),
         *ON_CUDA,
     ),
+    *issues(CONV_BIAS_APART, "conv_relu_pool", ("bf16",), ("gradient",), *ON_CUDA),
 )
 #: Every torch.compile of an operator costs 10 to 60 s on a CPU: two stand here for all; the others
 #: are reference_kernels.torch_compiled:<operator>.
@@ -79,7 +84,7 @@ KERNELS: tuple[KernelSpec, ...] = (
         "linear, then gelu",
         issue=VECTOR_ERF,
         shown_by=_ALONE,
-        others=(*_UNFUSED, *_UNFUSED_ON_CUDA, *_SPLIT_SUMS),
+        others=(*_UNFUSED, *_UNFUSED_ON_CUDA, *_SPLIT_SUMS, *_FP16_ON_CUDA),
     ),
     _fused(
         "torch-linear-gelu-tanh",
@@ -90,7 +95,12 @@ KERNELS: tuple[KernelSpec, ...] = (
         issue=SQUARE_OVERFLOWS,
         issue_formats=("fp32", "bf16"),
         shown_by=("gradient",),
-        others=_UNFUSED,
+        others=(
+            *_UNFUSED,
+            *issues(SQUARE_OVERFLOWS, _LINEAR, ("fp32", "bf16"), ("gradient",), *ON_CUDA),
+            *_UNFUSED_ON_CUDA,
+            *_SPLIT_SUMS,
+        ),
     ),
     _fused(
         "torch-addmm-gelu",
@@ -134,6 +144,10 @@ KERNELS: tuple[KernelSpec, ...] = (
         _LINEAR,
         "torch.compile",
         issue=VECTOR_ERF,
+        others=(
+            *issues(UNFUSED_BIAS, _LINEAR, ("bf16",), ("bound", "gradient", "dtypes"), *ON_CUDA),
+            *_SPLIT_SUMS,
+        ),
     ),
     _fused(
         "torch-layernorm-gelu",
