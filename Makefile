@@ -61,7 +61,7 @@ schema: venv ## Write the JSON schema of results.json
 
 site: venv ## Renew the site of the committed records; reports/site
 	rm -rf reports/site
-	$(BIN)/gelu-verify report $(RECORDS) reports/selftest/cpu.json -o reports/site
+	$(BIN)/gelu-verify report $(RECORDS) reports/selftest/cpu.json $(wildcard reports/convergence/*.json) -o reports/site
 
 bench: venv ## Print the figures of the speed benchmarks
 	$(BIN)/python -m benchmarks.check_speed

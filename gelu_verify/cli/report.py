@@ -21,7 +21,7 @@ def command(
         list[Path] | None,
         typer.Argument(
             metavar="RESULTS...",
-            help="JSON files of check, gate or selftest. [default: reports/latest/*.json]",
+            help="Files of check, gate, selftest or converge. [default: reports/latest/*.json]",
         ),
     ] = None,
     output: Annotated[
@@ -46,7 +46,7 @@ def command(
     count = pages.write(found, output)
     typer.echo(f"{count} pages of {len(found.entries)} results: {output / 'index.html'}")
     if figures is not None:
-        written = images.write(found.entries, output / "figures", figures)
+        written = images.write(found, output / "figures", figures)
         typer.echo(f"{written} figures: {output / 'figures'}")
 
 

@@ -140,7 +140,11 @@ class GradientTest(Record):
     ratio: float = Field(description="median of kernel over noise, relative error a seed")
     p_value: float = Field(description="one-sided paired t test of its logarithm")
     relative_error: float = Field(description="the kernel's median")
-    told_apart: bool
+    told_apart: bool = Field(description="from the noise arm")
+    eager_ratio: float = Field(
+        description="as ratio, over torch's own: what rounding as it does costs"
+    )
+    eager_p_value: float
 
 
 class Convergence(Record):

@@ -6,7 +6,8 @@ import hashlib
 import inspect
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,19 +30,21 @@ from gelu_verify.convergence import setting as setting_of
 from gelu_verify.convergence.experiment import ConvergenceInterrupted, Experiment, OnRun
 from gelu_verify.convergence.records import Arm, Convergence, Run
 from gelu_verify.convergence.setting import Setting
-from gelu_verify.convergence.sites import Site
-from gelu_verify.convergence.tasks import Task
+from gelu_verify.convergence.tasks import Data, Task
 from gelu_verify.convergence.tasks import task as task_of
 from gelu_verify.errors import UnavailableError, UsageError, unknown_name
 from gelu_verify.kernels import loading
 from gelu_verify.kernels.failure import KernelFailure
 from gelu_verify.ledger import Ledger, key_digest
+from gelu_verify.records import Environment
 
 #: Called with the record as far as it is known, and the ledger's path, before any training.
 OnStart = Callable[[Convergence, str], None]
 #: Seeds a ledger has room for: a run's number is arm · this + seed.
 MOST_SEEDS = 100_000
 FORMATS = ("fp64", "fp32", "bf16", "fp16")
+#: What is done in an arm where its name says too little: a kernel may crash there.
+_DOING = {Arm.REFERENCE: "reference, then the kernel in its model"}
 
 
 def _ignore(known: Convergence, ledger: str) -> None:
@@ -60,30 +63,16 @@ def run(
     A kernel that fails is a verdict. Raises LedgerRefused for a ledger of something else.
     """
     started = time.perf_counter()
-    job, task = experiment.job, _task(experiment)
+    task = _task(experiment)
     _require(experiment)
-    # Products of the arms that are not the kernel are those of fp32.
-    torch.set_float32_matmul_precision("highest")
     data = task.load()
-    digest = data.digest()
-    key = _key(experiment, task, digest)
+    known = _known(experiment, task, data)
+    key = _key(experiment, task, known.data_digest)
     path = experiment.ledger or _default_path(key)
-    known = experiment.blank().model_copy(
-        update={
-            "environment": provenance.environment(provenance.runtime(job.device)),
-            "recipe": task.recipe(),
-            "data": data.source,
-            "data_digest": digest,
-        }
-    )
     on_start(known, str(path))
     try:
-        site = _site(experiment, function)
-        setting = Setting(
-            task, data, job.formula, formats.get(job.format), torch.device(job.device), site
-        ).on_device()
-        sites.require_trainable(site, setting.fmt, setting.device, job.spec.name)
-        with Ledger(path, key) as ledger:
+        setting = _setting(experiment, task, data, function)
+        with _products_in_fp32(), Ledger(path, key) as ledger:
             runs, trained = _trained(experiment.seeds, setting, ledger, on_run)
     except KernelFailure as failure:
         return known.model_copy(update={"reasons": (f"the kernel failed: {failure}",)})
@@ -92,12 +81,39 @@ def run(
         {
             **dict(known),
             **vars(decided),
+            "environment": _environment(experiment),
             "harmless": harmless.sentences(list(runs.values()), decided.verdict),
             "runs": tuple(_lean(one) for one in runs.values()),
             "seconds": time.perf_counter() - started,
             "trained": trained,
         }
     )
+
+
+def _known(experiment: Experiment, task: Task, data: Data) -> Convergence:
+    """Return the record before any training."""
+    found = {
+        "environment": _environment(experiment),
+        "recipe": task.recipe(),
+        "data": data.source,
+        "data_digest": data.digest(),
+    }
+    return experiment.blank().model_copy(update=found)
+
+
+def _environment(experiment: Experiment) -> Environment:
+    return provenance.environment(provenance.runtime(experiment.job.device))
+
+
+@contextmanager
+def _products_in_fp32() -> Iterator[None]:
+    """Keep torch from TF32, also where the user's settings allow it: the noise floor is fp32's."""
+    known = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(known)
 
 
 def _task(experiment: Experiment) -> Task:
@@ -126,13 +142,19 @@ def _require(experiment: Experiment) -> None:
         )
 
 
-def _site(experiment: Experiment, function: Callable[..., Any] | None) -> Site:
+def _setting(
+    experiment: Experiment, task: Task, data: Data, function: Callable[..., Any] | None
+) -> Setting:
+    """Return what the arms share, with the kernel loaded, where it is trained."""
     job, backward = experiment.job, None
     if function is None:
         function = loading.load(job.spec, operators.arguments(job.operator))
     if experiment.backward is not None:
         backward = loading.load(experiment.backward, operators.arguments("gelu_backward"))
-    return sites.of_kernel(job.operator, job.formula, function, backward)
+    site = sites.of_kernel(job.operator, job.formula, function, backward)
+    fmt, device = formats.get(job.format), torch.device(job.device)
+    sites.require_trainable(site, fmt, device, job.spec.name)
+    return Setting(task, data, job.formula, fmt, device, site).on_device()
 
 
 def _trained(
@@ -145,7 +167,7 @@ def _trained(
     trained = 0
     try:
         for index, (arm, seed) in enumerate(units):
-            what = f"{arm.value}, seed {seed}"
+            what = f"{_DOING.get(arm, arm.value)}, seed {seed}"
             on_run(index, len(units), what)
             if (arm, seed) not in runs:
 

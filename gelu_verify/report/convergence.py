@@ -17,22 +17,20 @@ _Rows = list[tuple[str, ...]]
 
 def show(console: Console, found: Convergence) -> None:
     """Print verdict, reasons, endpoints and drift."""
-    console.print(escape(f"{_title(found)}  {_verdict(found)}"), highlight=False)
-    for line in (*found.reasons, *found.harmless, *_facts(found)):
+    console.print(escape(f"{title(found)}  {verdict(found)}"), highlight=False)
+    for line in (*found.reasons, *found.harmless, *facts(found)):
         console.print(escape(f"  {line}"), highlight=False)
     last = max((d.step for d in found.drift), default=0)
-    for header, rows in _tables(found, first=last):
+    for header, rows in tables(found, first=last):
         console.print(_table(header, rows))
 
 
 def as_markdown(found: Convergence) -> str:
     """Return the record as a Markdown document."""
-    where = found.environment
-    machine = where.device or f"{where.processor} ({where.instruction_set})"
     lines = [
-        f"# {markdown.escape(_title(found))}: {_verdict(found)}",
+        f"# {markdown.escape(title(found))}: {verdict(found)}",
         "",
-        f"{where.date}, {machine}, torch {where.libraries.get('torch', '?')}. "
+        f"{found.environment.date}, {machine(found)}. "
         f"{len(found.seeds)} seeds, alpha {found.alpha:g}; {found.recipe}.",
         f"Data: {markdown.escape(found.data)} (digest {found.data_digest}).",
         "",
@@ -42,24 +40,34 @@ def as_markdown(found: Convergence) -> str:
     if found.harmless:
         lines += ["## What does not matter here", ""]
         lines += [*(markdown.escape(line) for line in found.harmless), ""]
-    lines += ["## Figures", "", *(f"- {markdown.escape(line)}" for line in _facts(found)), ""]
-    for header, rows in _tables(found, first=0):
+    lines += ["## Figures", "", *(f"- {markdown.escape(line)}" for line in facts(found)), ""]
+    for header, rows in tables(found, first=0):
         lines += ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
         lines += ["| " + " | ".join(markdown.escape(cell) for cell in row) + " |" for row in rows]
         lines.append("")
     return "\n".join(lines)
 
 
-def _title(found: Convergence) -> str:
+def title(found: Convergence) -> str:
+    """Return kernel, operator, formula, format, device and task in a line."""
     parts = (found.name, found.operator, found.formula, found.format, found.device, found.task)
     return "  ".join(parts)
 
 
-def _verdict(found: Convergence) -> str:
+def machine(found: Convergence) -> str:
+    """Return where and in what it was trained."""
+    where = found.environment
+    place = where.device or f"{where.processor} ({where.instruction_set})"
+    versions = ", ".join(f"{name} {where.libraries.get(name, '?')}" for name in ("torch", "triton"))
+    return f"{place}, {versions}, autocast {found.autocast or 'off'}"
+
+
+def verdict(found: Convergence) -> str:
+    """Return the verdict in words, capitals."""
     return found.verdict.value.replace("_", " ").upper()
 
 
-def _facts(found: Convergence) -> list[str]:
+def facts(found: Convergence) -> list[str]:
     """Return what the tables do not hold: inference, divergence, what could have been seen."""
     lines = []
     swapped = [run.agreement for run in found.runs if run.agreement is not None]
@@ -74,7 +82,8 @@ def _facts(found: Convergence) -> list[str]:
     seen = ", ".join(f"{e.name} {figure(e.smallest_seen)}" for e in found.endpoints)
     if seen:
         lines.append(f"effects that would have been called different with 90 % power: {seen}")
-    lines.append(f"{found.trained} of {len(found.runs)} runs trained in {found.seconds:.0f} s")
+    if found.runs:
+        lines.append(f"{found.trained} of {len(found.runs)} runs trained in {found.seconds:.0f} s")
     return lines
 
 
@@ -90,7 +99,7 @@ def _inference(swapped: Sequence[Agreement]) -> str:
     )
 
 
-def _tables(found: Convergence, first: int) -> list[tuple[tuple[str, ...], _Rows]]:
+def tables(found: Convergence, first: int) -> list[tuple[tuple[str, ...], _Rows]]:
     """Return header and rows of the endpoints, and of the drift from step ``first`` on."""
     endpoints: _Rows = [
         (

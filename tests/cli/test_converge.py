@@ -12,10 +12,9 @@ TASK = ("--task", "tests.convergence.tiny:TASK", "--seeds", "3")
 
 @pytest.fixture
 def converge(capsys, monkeypatch, tmp_path):
-    def run(*words):
-        return here(
-            capsys, monkeypatch, "converge", *words, *TASK, "--ledger", tmp_path / "l.sqlite"
-        )
+    def run(*words, how=("--in-process",)):
+        words = (*TASK, *how, *words, "--ledger", tmp_path / "l.sqlite")
+        return here(capsys, monkeypatch, "converge", *words)
 
     return run
 
@@ -49,3 +48,17 @@ def test_what_cannot_be_trained_with_is_2(converge, words):
     done = converge(*words)
     assert done.status == 2
     assert "converge" in done.err
+
+
+def test_what_the_child_finds_wrong_is_one_line(converge):
+    done = converge("torch-erf", "--task", "digit-mlp", how=())
+    assert done.status == 2
+    assert "Did you mean digits-mlp?" in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_a_kernel_that_raises_is_1_with_its_words(converge):
+    done = converge("tests.convergence.kernels:raises")
+    assert done.status == 1
+    assert "CRASHED" in done.out
+    assert "the kernel failed: RuntimeError: no such size" in done.out

@@ -1,5 +1,8 @@
 """Kernels to train with: sound ones, and some with a fault."""
 
+import ctypes
+import time
+
 import torch
 from torch import Tensor
 
@@ -37,4 +40,20 @@ def nan_backward(dy: Tensor, x: Tensor) -> Tensor:
 def raises(x: Tensor) -> Tensor:
     if x.dim() == 2 and len(x) == 200:  # the validation set
         raise RuntimeError("no such size")
+    return torch.nn.functional.gelu(x)
+
+
+def _training(x: Tensor) -> bool:
+    return len(x) == 32  # a batch of the tiny task
+
+
+def segfaults(x: Tensor) -> Tensor:
+    if _training(x):
+        ctypes.string_at(0)
+    return torch.nn.functional.gelu(x)
+
+
+def hangs(x: Tensor) -> Tensor:
+    while _training(x):
+        time.sleep(0.01)
     return torch.nn.functional.gelu(x)

@@ -1,45 +1,31 @@
 """Experiments on a task that trains in a tenth of a second."""
 
+import shutil
+
 import pytest
+import torch
 
 from gelu_verify.convergence import run as experiments
-from gelu_verify.convergence.experiment import ConvergenceInterrupted, Experiment
+from gelu_verify.convergence.experiment import ConvergenceInterrupted
 from gelu_verify.convergence.records import Arm, Verdict
 from gelu_verify.errors import UsageError
-from gelu_verify.job import plan
-from gelu_verify.kernels import registry
 from gelu_verify.ledger import LedgerRefused
 from reference_kernels import training_faults
 from tests.convergence import kernels
-
-SEEDS = (0, 1, 2)
+from tests.convergence.experiments import facts, of
 
 
 @pytest.fixture
 def converge(tmp_path):
-    def run(function, on_run=lambda *_: None, seeds=SEEDS, ledger="a", backward=None, **declared):
-        module = function.__module__
-        declared.setdefault("operator", "gelu")
-        fmt = declared.pop("fmt", "fp32")
-        job = plan(f"{module}:{function.__name__}", format_names=(fmt,), **declared)[0]
-        spec = registry.find(f"{module}:{backward.__name__}") if backward else None
-        experiment = Experiment(
-            job=job, task="tests.convergence.tiny:TASK", seeds=seeds, backward=spec,
-            ledger=tmp_path / f"{ledger}.sqlite",
-        )  # fmt: skip
-        return experiments.run(experiment, on_run, function=function)
+    def run(function, on_run=lambda *_: None, ledger=None, **asked):
+        asked = of(function, ledger or tmp_path / "a.sqlite", **asked)
+        return experiments.run(asked, on_run, function=function)
 
     return run
 
 
-def facts(record):
-    """What two runs of one experiment must agree in."""
-    volatile = {"environment", "seconds", "trained"}
-    return record.model_dump(exclude=volatile)
-
-
-def test_torchs_gelu_is_equivalent(converge):
-    found = converge(kernels.gelu)
+def test_torchs_gelu_is_equivalent(sound):
+    found, _ = sound
     assert found.verdict is Verdict.EQUIVALENT
     assert {e.name for e in found.endpoints} == {
         "final loss", "loss area", "accuracy", "gradient error"
@@ -52,6 +38,13 @@ def test_torchs_gelu_is_equivalent(converge):
     assert 0 < agreement.largest_logit_error < 1e-5
     shares = [sum(e.share for e in r.exposure) for r in found.runs if r.exposure]
     assert shares == pytest.approx([1.0] * 3)
+
+
+def test_the_record_says_where_and_in_what_it_trained(sound):
+    found, _ = sound
+    assert (found.device, found.format, found.autocast) == ("cpu", "fp32", None)
+    assert found.environment.libraries["torch"]
+    assert "20 steps of 32" in found.recipe
 
 
 def test_tanh_is_equivalent_when_it_is_declared(converge):
@@ -86,7 +79,7 @@ def test_a_loss_that_is_no_number_is_different(converge):
     assert type(found).model_validate_json(text).model_dump_json() == text
 
 
-def test_a_killed_run_goes_on_to_the_same_result(converge):
+def test_an_interrupted_run_goes_on_to_the_same_result(converge, sound):
     def stop(done, total, what):
         if done == 7:
             raise KeyboardInterrupt
@@ -94,36 +87,43 @@ def test_a_killed_run_goes_on_to_the_same_result(converge):
     with pytest.raises(ConvergenceInterrupted, match="7 of 15 runs done"):
         converge(kernels.gelu, stop)
     resumed = converge(kernels.gelu)
-    whole = converge(kernels.gelu, ledger="other")
-    assert (resumed.trained, whole.trained) == (8, 15)
-    assert facts(resumed) == facts(whole)
+    assert resumed.trained == 8
+    assert facts(resumed) == facts(sound[0])
 
 
-def test_more_seeds_train_only_what_is_new_and_another_kernel_is_refused(converge):
-    converge(kernels.gelu)
-    assert converge(kernels.gelu, seeds=(0, 1, 2, 3)).trained == 5
+def test_more_seeds_train_only_what_is_new_and_another_kernel_is_refused(converge, sound, tmp_path):
+    ledger = shutil.copy(sound[1], tmp_path / "copy.sqlite")
+    assert converge(kernels.gelu, ledger=ledger, seeds=(0, 1, 2, 3)).trained == 5
     with pytest.raises(LedgerRefused):
-        converge(kernels.gelu_tanh)
+        converge(kernels.gelu_tanh, ledger=ledger)
 
 
 def test_a_kernel_without_gradient_needs_one(converge):
     with pytest.raises(UsageError, match="--backward"):
         converge(kernels.without_gradient)
-    found = converge(kernels.without_gradient, backward=kernels.sound_backward, ledger="b")
+    found = converge(kernels.without_gradient, backward=kernels.sound_backward)
     assert found.verdict is Verdict.EQUIVALENT
     assert found.backward == "tests.convergence.kernels:sound_backward"
 
 
-def test_a_fused_kernel_takes_the_place_of_the_product(converge):
-    found = converge(kernels.bias_gelu, operator="bias_gelu")
-    assert found.verdict is Verdict.EQUIVALENT
-
-
 def test_bf16_trains_under_autocast_with_a_larger_noise_floor(converge):
     narrow = converge(kernels.linear_gelu, operator="linear_gelu", fmt="bf16")
+    assert narrow.verdict is Verdict.EQUIVALENT
     noise = next(d for d in narrow.drift if d.arm is Arm.NOISE and d.step == 0)
+    assert narrow.autocast == "bf16"
     assert 1e-3 < noise.gradient_error < 0.2
     assert next(r for r in narrow.runs if r.arm is Arm.REFERENCE).agreement.rms_logit_error > 1e-4
+
+
+def test_products_are_those_of_fp32_whatever_the_user_allows(converge):
+    seen = []
+    torch.set_float32_matmul_precision("medium")
+    try:
+        converge(kernels.raises, lambda *_: seen.append(torch.get_float32_matmul_precision()))
+        assert set(seen) == {"highest"}
+        assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        torch.set_float32_matmul_precision("highest")
 
 
 def test_a_kernel_that_raises_ends_the_run_with_its_words(converge):

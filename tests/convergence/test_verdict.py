@@ -1,31 +1,8 @@
 import pytest
 
 from gelu_verify.convergence import verdict
-from gelu_verify.convergence.records import Arm, Probe, Run, Verdict
-
-
-def run(arm, seed, losses, error=1e-7, accuracy=0.9, lost=None):
-    def probe(step):
-        noise = 2.0 if arm is Arm.REFERENCE else None
-        return Probe(step=step, gradient_norm=1.0, gradient_error=error, gradient_cosine=1.0,
-                     batch_noise=noise, logits=(1.0, 2.0), gradient=(1.0, -1.0))  # fmt: skip
-
-    steps = tuple(range(0, 100 * len(losses), 100))
-    return Run(arm=arm, seed=seed, steps=steps, losses=tuple(losses), train_losses=(),
-               accuracies=(accuracy + seed / 100,) * len(losses), first_nonfinite=lost,
-               probes=(probe(0), probe(steps[-1])))  # fmt: skip
-
-
-def experiment(shift, seeds=8, error=1e-7, jitter=0.0, accuracy=0.9, lost=None):
-    """Final losses 1.0, 1.1, ... of the reference; the kernel's lie ``shift`` higher."""
-    runs = {}
-    for seed in range(seeds):
-        for arm in Arm:
-            own = arm is Arm.KERNEL
-            last = 1.0 + seed / 10 + (shift + jitter * (-1) ** seed if own else 0.0)
-            runs[arm, seed] = run(arm, seed, (2.0, last), error if own else 1e-7,
-                                  accuracy if own else 0.9, lost if own else None)  # fmt: skip
-    return runs
+from gelu_verify.convergence.records import Arm, Verdict
+from tests.convergence.runs import experiment, run
 
 
 def test_area_is_that_of_the_trapezoids():
@@ -76,3 +53,17 @@ def test_seeds_needed_would_decide_when_they_are_there():
 )
 def test_exit_status_of(expected, status):
     assert expected.exit_status == status
+
+
+def test_gradients_are_compared_with_the_noise_and_with_torchs_own():
+    runs = experiment(0.0, seeds=4, error=4e-7)
+    for seed in range(4):
+        wide = run(Arm.EAGER, seed, (2.0, 1.0), error=2e-7 * (1 + seed / 100))
+        runs[Arm.EAGER, seed] = wide
+    found = verdict.gradient_test(runs, range(4), 0.05)
+    assert found.ratio == pytest.approx(4.0)  # the same for every seed
+    assert (found.p_value, found.told_apart) == (0.0, True)
+    assert found.eager_ratio == pytest.approx(2.0, rel=0.02)
+    assert 0.0 < found.eager_p_value < 1e-4
+    better = verdict.gradient_test(experiment(0.0, error=1e-7), range(4), 0.05)
+    assert (better.ratio, better.p_value, better.told_apart) == (1.0, 1.0, False)

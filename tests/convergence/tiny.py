@@ -19,4 +19,4 @@ def _model(site) -> nn.Module:
     return nn.Sequential(Activated(8, 16, site), Activated(16, 16, site), nn.Linear(16, 2))
 
 
-TASK = Task("ring", "a ring", _data, _model, steps=30, batch=32, learning_rate=1e-2, evaluations=3)
+TASK = Task("ring", "a ring", _data, _model, steps=20, batch=32, learning_rate=1e-2, evaluations=3)

@@ -21,7 +21,7 @@ KINDS = {
     "statistics": (GateAlarms, alarms.document, None),
 }
 #: Markdown beside a record that is its rendering, and nothing written by hand.
-RENDERED = ("selftest/", "statistics/", "cpu/fused", "h200/fused", "h200/pairs")
+RENDERED = ("selftest/", "statistics/", "convergence/", "cpu/fused", "h200/fused", "h200/pairs")
 
 FILES = [
     path

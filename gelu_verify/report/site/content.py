@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gelu_verify.baseline import Folder
+from gelu_verify.convergence.records import Convergence
 from gelu_verify.errors import UsageError
 from gelu_verify.gate.record import GateResults
 from gelu_verify.records import Record, Results, SelftestResults
@@ -24,6 +25,7 @@ from gelu_verify.untrusted import read_json
 _KINDS: tuple[tuple[str, type[Record]], ...] = (
     ("defects", SelftestResults),
     ("profile", GateResults),
+    ("endpoints", Convergence),
 )
 
 
@@ -31,17 +33,18 @@ _KINDS: tuple[tuple[str, type[Record]], ...] = (
 class Content:
     """Records in the order of their files.
 
-    entries: results of ``check`` and ``gate``, a page each; selftests: with the names of their
-    files. sources: file to the SHA-256 of its bytes.
+    entries: results of ``check`` and ``gate``, a page each; selftests, trainings (of ``converge``):
+    with the names of their files. sources: file to the SHA-256 of its bytes.
     """
 
     entries: list[Entry] = field(default_factory=list)
     selftests: list[tuple[str, SelftestResults]] = field(default_factory=list)
+    trainings: list[tuple[str, Convergence]] = field(default_factory=list)
     sources: dict[str, str] = field(default_factory=dict)
 
 
 def read(paths: Iterable[Path], baselines: Folder) -> Content:
-    """Return the records of files of ``check``, ``gate`` and ``selftest``.
+    """Return the records of files of ``check``, ``gate``, ``selftest`` and ``converge``.
 
     Raises :class:`UsageError` for a file that is none, or where there is no result at all.
     """
@@ -53,11 +56,13 @@ def read(paths: Iterable[Path], baselines: Folder) -> Content:
         source = "/".join(path.parts[-2:])
         if isinstance(record, SelftestResults):
             found.selftests.append((source, record))
+        elif isinstance(record, Convergence):
+            found.trainings.append((source, record))
         else:
             assert isinstance(record, Results)
             found.entries += entry.of(record, source, baselines, taken)
         found.sources[_named(path)] = digest(path)
-    if not found.entries and not found.selftests:
+    if not (found.entries or found.selftests or found.trainings):
         raise UsageError("report: got no result, expected at least one. Run gelu-verify check.")
     return found
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gelu_verify.errors import UnavailableError, UsageError, unknown_name
-from gelu_verify.report.site import pages
-from gelu_verify.report.site.entry import Entry
+from gelu_verify.report.site import pages, training
+from gelu_verify.report.site.content import Content
 from gelu_verify.report.site.figures.figure import Figure
 
 if TYPE_CHECKING:
@@ -35,21 +35,21 @@ def require_known(kind: str | None) -> None:
         raise unknown_name("figures", kind, KINDS)
 
 
-def write(entries: list[Entry], folder: Path, kind: str) -> int:
-    """Write every figure of every result's page to a folder; return how many.
+def write(content: Content, folder: Path, kind: str) -> int:
+    """Write every figure of every result's page and of the trainings to a folder; return how many.
 
     kind: svg or png. Raises :class:`UnavailableError` without Matplotlib.
     """
+    shown = [(e.slug, e.title, pages.figures(e)) for e in content.entries]
+    shown += [("training", one.title, one.figures) for one in training.shown(content.trainings)]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        count = 0
-        for entry in entries:
-            for figure in pages.figures(entry):
-                draw(figure, entry.title, folder / f"{entry.slug}.{figure.key}.{kind}")
-                count += 1
+        for slug, title, figures in shown:
+            for figure in figures:
+                draw(figure, title, folder / f"{slug}.{figure.key}.{kind}")
     except OSError as fault:
         raise UsageError(f"output: got {folder}, {fault.strerror}. Choose another place.") from None
-    return count
+    return sum(len(figures) for _, _, figures in shown)
 
 
 def draw(figure: Figure, title: str, path: Path) -> None:

@@ -15,7 +15,7 @@ from gelu_verify.errors import UnavailableError, UsageError
 from gelu_verify.records import FindingStatus
 from gelu_verify.report import files, fingerprint, rows
 from gelu_verify.report.numbers import figure
-from gelu_verify.report.site import matrix, table, words
+from gelu_verify.report.site import matrix, table, training, words
 from gelu_verify.report.site.content import Content
 from gelu_verify.report.site.entry import Entry
 from gelu_verify.report.site.figures import comparison, distribution, error, fused, speed, tail
@@ -72,7 +72,14 @@ def _others(
     found: dict[str, tuple[str, Callable[[], str]]] = {}
     if content.selftests:
         found["matrix.html"] = ("Kill matrix", lambda: _matrix(templates, content))
+    if content.trainings:
+        found["training.html"] = ("Training", lambda: _training(templates, content))
     return found
+
+
+def _training(templates: jinja2.Environment, content: Content) -> str:
+    records = training.shown(content.trainings)
+    return templates.get_template("training.html").render(records=records, root="")
 
 
 def _matrix(templates: jinja2.Environment, content: Content) -> str:

@@ -5,6 +5,7 @@ import pytest
 from gelu_verify.errors import UsageError
 from gelu_verify.report import files
 from gelu_verify.report.site import images
+from gelu_verify.report.site.content import Content
 from gelu_verify.report.site.entry import Entry
 from tests.report.site.conftest import REPORTS
 
@@ -20,7 +21,7 @@ def test_every_figure_becomes_a_file_of_its_kind(tmp_path, monkeypatch, name, ki
     result = result.model_copy(update={"name": "cost $5 <b>"})
     entry = Entry(result, results.environment, "f.json", "slug", None, None)
     monkeypatch.setattr(images.pages, "figures", lambda e: [f for f in real(e) if f.key in few])
-    count = images.write([entry], tmp_path / "figures", kind)
+    count = images.write(Content(entries=[entry]), tmp_path / "figures", kind)
     written = sorted((tmp_path / "figures").iterdir())
     assert len(written) == count == 2
     start = b"<?xml" if kind == "svg" else b"\x89PNG"
