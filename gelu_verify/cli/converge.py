@@ -37,7 +37,7 @@ def command(
         ),
     ] = "digits-mlp",
     device: options.Device = "cpu",
-    seeds: Annotated[int, typer.Option(min=3, max=99_999, help="Seeds to train from.")] = 12,
+    seeds: Annotated[int, typer.Option(min=3, max=99_999, help="Seeds to train from.")] = 8,
     steps: Annotated[
         int | None, typer.Option(min=10, help="Steps a run. [default: the task's own]")
     ] = None,
