@@ -144,7 +144,9 @@ KERNELS: tuple[KernelSpec, ...] = (
         _LINEAR,
         "torch.compile",
         issue=VECTOR_ERF,
+        shown_by=_ALONE,
         others=(
+            *_UNFUSED,
             *issues(UNFUSED_BIAS, _LINEAR, ("bf16",), ("bound", "gradient", "dtypes"), *ON_CUDA),
             *_SPLIT_SUMS,
         ),
@@ -167,6 +169,7 @@ KERNELS: tuple[KernelSpec, ...] = (
         "layernorm_gelu",
         "torch.compile",
         issue=VECTOR_ERF,
+        shown_by=("bound", "batch", "large"),
     ),
     _fused(
         "torch-conv-relu-pool",
