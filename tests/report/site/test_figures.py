@@ -1,5 +1,6 @@
 """Figures: what they draw is what the records say."""
 
+import json
 import math
 from dataclasses import replace
 from itertools import pairwise
@@ -150,6 +151,42 @@ def test_the_terms_of_a_bound_add_up_to_it():
     *bars, marks = found.data
     assert sum(trace["x"][0] for trace in bars) == pytest.approx(1.0, rel=1e-6)
     assert marks["x"][0] == result.bound.worst.ratio
+
+
+@pytest.fixture
+def broken():
+    """Return a result with an infinite error over bound, as a NaN in place of a number gives."""
+    result = next(k for k in FUSED.kernels if k.name == "torch-linear-gelu")
+    case = result.bound.by_case[0].model_copy(update={"max_ratio": math.inf})
+    worst = result.bound.worst.model_copy(update={"ratio": math.inf, "error": math.inf})
+    changed = {"by_case": (case, *result.bound.by_case[1:]), "worst": worst, "max_ratio": math.inf}
+    return result.model_copy(update={"bound": result.bound.model_copy(update=changed)})
+
+
+@pytest.mark.parametrize("make", [fused.terms, fused.ladder])
+def test_an_infinite_ratio_is_drawn_beyond_all_others_and_is_json(broken, make):
+    found = make(broken)
+    spec = json.dumps(found.spec, allow_nan=False)
+    finite = json.dumps(make(next(k for k in FUSED.kernels if k.name == broken.name)).spec)
+    assert spec != finite
+    axis = "x" if make is fused.terms else "y"
+    marks = [v for t in found.data if t.get("mode") == "markers" for v in t[axis]]
+    assert max(marks) >= 10.0
+    assert max(marks) == sorted(marks)[-1] != sorted(marks)[-2]
+    assert any("inf" in cell for row in found.rows for cell in row)
+
+
+def test_what_is_no_number_is_a_gap_in_a_figure():
+    one = figure.Figure("k", "t", "c", [{"y": [1.0, math.nan, -math.inf, (2.0, math.inf)]}])
+    assert one.spec["data"] == [{"y": [1.0, None, None, [2.0, None]]}]
+
+
+def test_an_infinite_ratio_does_not_hide_the_others_of_a_comparison(broken):
+    entries = [as_entry(FUSED, k) for k in FUSED.kernels[:2]] + [as_entry(FUSED, broken)]
+    (bars,) = comparison.by_bound(entries, "k").data
+    assert bars["x"][-1] == 2.0
+    assert bars["text"][-1] == "inf"
+    json.dumps(bars, allow_nan=False)
 
 
 def test_kernels_are_compared_only_where_there_are_two():

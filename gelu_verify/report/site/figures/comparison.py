@@ -11,6 +11,8 @@ from gelu_verify.report.site.figures.figure import Figure, log_axis, plain
 
 #: Below this an error is drawn on the lower edge: a logarithmic axis has no 0.
 _LEAST = 2.0**-8
+#: A bar of error over bound ends here: what holds its bound stays in sight beside what does not.
+_MOST = 2.0
 _DASHES = ("solid", "dash", "dot", "dashdot")
 
 
@@ -78,10 +80,12 @@ def by_bound(entries: list[Entry], key: str) -> Figure | None:
     ratios = [e.result.bound.max_ratio for e in measured if e.result.bound]
     data: list[dict[str, Any]] = [
         {"type": "bar", "orientation": "h", "name": "error/bound",
-         "y": [plain(name) for name in shown], "x": ratios}
+         "y": [plain(name) for name in shown], "x": [min(ratio, _MOST) for ratio in ratios],
+         "text": [figure(ratio) for ratio in ratios], "textposition": "outside",
+         "cliponaxis": False}
     ]  # fmt: skip
     layout = {
-        "xaxis": {"title": {"text": "largest error/bound"}, "rangemode": "tozero"},
+        "xaxis": {"title": {"text": "largest error/bound"}, "range": [0, 1.1 * _MOST]},
         "yaxis": {"autorange": "reversed", "automargin": True},
         "bargap": 0.35,
         "height": 110 + 26 * len(shown),
@@ -89,5 +93,8 @@ def by_bound(entries: list[Entry], key: str) -> Figure | None:
                     "line": {"dash": "dot", "width": 1.5}}],
     }  # fmt: skip
     table = [(name, figure(ratio)) for name, ratio in zip(shown, ratios, strict=True)]
-    caption = "Largest error over the derived bound of its element; beyond 1 the bound is broken."
+    caption = (
+        "Largest error over the derived bound of its element; beyond 1 the bound is broken. A bar "
+        f"ends at {_MOST:g} where there is more: the number beside it is what was measured."
+    )
     return Figure(key, "Error over bound", caption, data, layout, ("kernel", "error/bound"), table)

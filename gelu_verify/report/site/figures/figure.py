@@ -27,8 +27,23 @@ class Figure:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The content of ``Plotly.newPlot``."""
-        return {"data": self.data, "layout": self.layout}
+        """The content of ``Plotly.newPlot``; what is no number in JSON is a gap."""
+        spec: dict[str, Any] = _finite({"data": self.data, "layout": self.layout})
+        return spec
+
+
+def _finite(part: Any) -> Any:
+    """Return a tree of JSON with None for every infinity and NaN."""
+    if isinstance(part, dict):
+        return {key: _finite(value) for key, value in part.items()}
+    if isinstance(part, list | tuple):
+        return [_finite(value) for value in part]
+    return None if isinstance(part, float) and not math.isfinite(part) else part
+
+
+def edge(ratios: Sequence[float]) -> float:
+    """Return where an infinite ratio is drawn: above 1 and all finite ones."""
+    return 10.0 * max([ratio for ratio in ratios if math.isfinite(ratio)] + [1.0])
 
 
 def plain(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from gelu_verify.records import BoundAccuracy, KernelResult
 from gelu_verify.report.numbers import figure
-from gelu_verify.report.site.figures.figure import Figure, log_axis, plain
+from gelu_verify.report.site.figures.figure import Figure, edge, log_axis, plain
 
 #: Below this a ratio is drawn on the lower edge.
 _LEAST = 1e-3
@@ -35,6 +35,7 @@ def terms(result: KernelResult) -> Figure | None:
         return None
     every = list(dict.fromkeys(term for _, worst in found for term in worst.terms))
     names = [plain(name) for name, _ in found]
+    most = edge([worst.ratio for _, worst in found])
     data: list[dict[str, Any]] = [
         {
             "type": "bar",
@@ -52,7 +53,7 @@ def terms(result: KernelResult) -> Figure | None:
             "name": "error",
             "meta": "mark",
             "y": names,
-            "x": [worst.ratio for _, worst in found],
+            "x": [min(worst.ratio, most) for _, worst in found],
             "marker": {"symbol": "diamond", "size": 11},
         }
     )
@@ -69,7 +70,7 @@ def terms(result: KernelResult) -> Figure | None:
     ]  # fmt: skip
     caption = (
         "The worst element of each quantity: its bound by source of error, and its error (the "
-        "diamond). Right of 1 the bound is broken."
+        "diamond; at the right edge if it is infinite). Right of 1 the bound is broken."
     )
     header = ("quantity", "case", "error", "bound", "error/bound", "bound by term")
     return Figure("terms", "Error and bound by term", caption, data, layout, header, rows)
@@ -83,6 +84,7 @@ def ladder(result: KernelResult) -> Figure | None:
     data: list[dict[str, Any]] = []
     climbs: list[dict[str, Any]] = []
     rows: list[tuple[str, ...]] = []
+    most = edge([c.max_ratio for _, bound in quantities(result) for c in bound.by_case])
     for number, (quantity, bound) in enumerate(quantities(result)):
         cases = [(_size(c.case, letter), c) for c in bound.by_case]
         shown = [(size, c) for size, c in cases if size and c.max_ratio == c.max_ratio]
@@ -94,7 +96,7 @@ def ladder(result: KernelResult) -> Figure | None:
                 "meta": f"kernel-{number}",
                 "opacity": 0.6,
                 "x": [size for size, _ in shown],
-                "y": [max(c.max_ratio, _LEAST) for _, c in shown],
+                "y": [min(max(c.max_ratio, _LEAST), most) for _, c in shown],
                 "text": [plain(c.case) for _, c in shown],
                 "hovertemplate": "%{text}: %{y:.3g}<extra></extra>",
             }
@@ -107,7 +109,7 @@ def ladder(result: KernelResult) -> Figure | None:
                 "name": plain(f"{quantity}, largest"),
                 "meta": f"kernel-{number}",
                 "x": list(by_size),
-                "y": [max(*ratios, _LEAST) for ratios in by_size.values()],
+                "y": [min(max(*ratios, _LEAST), most) for ratios in by_size.values()],
                 "hoverinfo": "skip",
                 "showlegend": False,
             }
@@ -126,8 +128,8 @@ def ladder(result: KernelResult) -> Figure | None:
     }  # fmt: skip
     caption = (
         "Each mark is a case: the largest error over bound of its elements, against the size that "
-        "its sums grow with; ratios below 0.001 lie on the lower edge. A line joins the largest of "
-        "each size. Above the dotted line, at 1, the bound is broken."
+        "its sums grow with; ratios below 0.001 lie on the lower edge, infinite ones on the upper. "
+        "A line joins the largest of each size. Above the dotted line, at 1, the bound is broken."
     )
     header = ("quantity", name, "cases", "largest error/bound")
     title = "Error/bound by length"

@@ -10,7 +10,7 @@ from gelu_verify.records import Speed
 from gelu_verify.report import rows
 from gelu_verify.report.numbers import figure
 from gelu_verify.report.site.entry import Entry
-from gelu_verify.report.site.figures.figure import Figure, plain, wide_log_axis
+from gelu_verify.report.site.figures.figure import Figure, edge, plain, wide_log_axis
 
 #: Below this an error is drawn on the lower edge: a logarithmic axis has no 0.
 _LEAST = 2.0**-8
@@ -38,9 +38,10 @@ def by_speed(entries: list[Entry], key: str) -> Figure | None:
         return None
     in_ulp = entries[0].result.operator in OPERATORS
     unit = "largest error in ULP" if in_ulp else "largest error/bound"
+    most = edge([t.size for t in timed])
     layout = {
         "xaxis": wide_log_axis("time in ns an element", [t.speed.element_ns for t in timed]),
-        "yaxis": wide_log_axis(unit, [max(t.size, _LEAST) for t in timed]),
+        "yaxis": wide_log_axis(unit, [_drawn(t, most) for t in timed]),
     }
     table = [
         (t.name, figure(t.size), figure(t.speed.element_ns), figure(t.speed.moved_gb_per_s),
@@ -53,11 +54,16 @@ def by_speed(entries: list[Entry], key: str) -> Figure | None:
         f"to the left is better. {' '.join(methods)}"
     )
     header = ("kernel", unit, "ns an element", "GB/s", "case", "calls")
-    data = [_mark(t, unit, number) for number, t in enumerate(timed)]
+    data = [_mark(t, unit, number, most) for number, t in enumerate(timed)]
     return Figure(key, "Accuracy against speed", caption, data, layout, header, table)
 
 
-def _mark(t: _Timed, unit: str, number: int) -> dict[str, Any]:
+def _drawn(t: _Timed, most: float) -> float:
+    """Return where the size of an error is drawn: what is infinite at the upper edge."""
+    return min(max(t.size, _LEAST), most)
+
+
+def _mark(t: _Timed, unit: str, number: int, most: float) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "markers+text",
@@ -65,7 +71,7 @@ def _mark(t: _Timed, unit: str, number: int) -> dict[str, Any]:
         "meta": f"kernel-{number % 8}",
         "marker": {"size": 12, "symbol": _SYMBOLS[number % len(_SYMBOLS)]},
         "x": [t.speed.element_ns],
-        "y": [max(t.size, _LEAST)],
+        "y": [_drawn(t, most)],
         "text": [plain(t.label)],
         "textposition": "top center",
         "hovertemplate": f"{plain(rows.speed(t.speed))}<br>{unit} {figure(t.size)}<extra></extra>",
