@@ -28,6 +28,7 @@ from tests.report.site.conftest import REPORTS
 
 EXHAUSTIVE = files.read(REPORTS / "cpu" / "exhaustive_fp32.json")
 FUSED = files.read(REPORTS / "cpu" / "fused.json")
+ROUTES = files.read(REPORTS / "cpu" / "fused_routes.json")
 ERF = EXHAUSTIVE.kernels[0]
 #: The same kernel and format, of a sweep that kept the errors of every binade.
 ENVELOPED = next(
@@ -146,7 +147,7 @@ def test_the_ladder_has_a_mark_for_each_case_with_a_length():
 
 
 def test_the_terms_of_a_bound_add_up_to_it():
-    result = next(k for k in FUSED.kernels if k.name == "torch-linear-gelu")
+    result = next(k for k in ROUTES.kernels if k.name == "torch-linear-gelu")
     found = fused.terms(result)
     *bars, marks = found.data
     assert sum(trace["x"][0] for trace in bars) == pytest.approx(1.0, rel=1e-6)
@@ -156,7 +157,7 @@ def test_the_terms_of_a_bound_add_up_to_it():
 @pytest.fixture
 def broken():
     """Return a result with an infinite error over bound, as a NaN in place of a number gives."""
-    result = next(k for k in FUSED.kernels if k.name == "torch-linear-gelu")
+    result = next(k for k in ROUTES.kernels if k.name == "torch-linear-gelu")
     case = result.bound.by_case[0].model_copy(update={"max_ratio": math.inf})
     worst = result.bound.worst.model_copy(update={"ratio": math.inf, "error": math.inf})
     changed = {"by_case": (case, *result.bound.by_case[1:]), "worst": worst, "max_ratio": math.inf}
@@ -167,7 +168,7 @@ def broken():
 def test_an_infinite_ratio_is_drawn_beyond_all_others_and_is_json(broken, make):
     found = make(broken)
     spec = json.dumps(found.spec, allow_nan=False)
-    finite = json.dumps(make(next(k for k in FUSED.kernels if k.name == broken.name)).spec)
+    finite = json.dumps(make(next(k for k in ROUTES.kernels if k.name == broken.name)).spec)
     assert spec != finite
     axis = "x" if make is fused.terms else "y"
     marks = [v for t in found.data if t.get("mode") == "markers" for v in t[axis]]
