@@ -7,7 +7,7 @@ from typing import Any
 from gelu_verify.report.numbers import figure
 from gelu_verify.report.rows import REGION_KEYS, REGION_NAMES
 from gelu_verify.report.site.entry import Entry
-from gelu_verify.report.site.figures.figure import Figure, log_axis, plain
+from gelu_verify.report.site.figures.figure import Figure, log_axis, plain, threshold
 
 #: Below this an error is drawn on the lower edge: a logarithmic axis has no 0.
 _LEAST = 2.0**-8
@@ -89,9 +89,8 @@ def by_bound(entries: list[Entry], key: str) -> Figure | None:
         "yaxis": {"autorange": "reversed", "automargin": True},
         "bargap": 0.35,
         "height": 110 + 26 * len(shown),
-        "shapes": [{"type": "line", "yref": "paper", "x0": 1, "x1": 1, "y0": 0, "y1": 1,
-                    "line": {"dash": "dot", "width": 1.5}}],
-    }  # fmt: skip
+        "shapes": [threshold(1.0)],
+    }
     table = [(name, figure(ratio)) for name, ratio in zip(shown, ratios, strict=True)]
     caption = (
         "Largest error over the derived bound of its element; beyond 1 the bound is broken. A bar "

@@ -10,7 +10,7 @@ from typing import Any
 
 from gelu_verify.convergence.records import Arm, Convergence, Endpoint, Run
 from gelu_verify.report.numbers import figure
-from gelu_verify.report.site.figures.figure import Figure, log_axis, threshold
+from gelu_verify.report.site.figures.figure import Figure, level, log_axis, threshold
 
 #: Drawn with a band over the seeds; the others as a line, which they share where all is well.
 _BANDS = {Arm.REFERENCE: "band", Arm.KERNEL: "mean"}
@@ -110,9 +110,7 @@ def gradients(found: Convergence) -> Figure | None:
     margin = next((e.margin for e in found.endpoints if e.name == "gradient error"), None)
     told = ""
     if margin is not None:
-        line = {"dash": "dot", "width": 1.5}
-        layout["shapes"] = [{"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": margin,
-                             "y1": margin, "line": line}]  # fmt: skip
+        layout["shapes"] = [level(margin)]
         told = f" The dotted line is the margin, {margin:.2g}."
     caption = (
         "‖gradient − exact‖ / ‖exact‖, the exact one in float64 at the arm's own weights: lines "

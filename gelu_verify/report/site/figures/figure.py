@@ -105,6 +105,13 @@ def threshold(at: float, axis: str = "x") -> dict[str, Any]:
     }
 
 
+def level(at: float) -> dict[str, Any]:
+    """Return a dotted horizontal line over the whole width of a figure."""
+    line = {"dash": "dot", "width": 1.5}
+    ends = {"x0": 0, "x1": 1, "y0": at, "y1": at}
+    return {"type": "line", "xref": "paper", **ends, "line": line}
+
+
 def note(at: float, text: str, row: int = 0, axis: str = "x") -> dict[str, Any]:
     """Return the label of a vertical line, at the top; ``row`` keeps two of them apart."""
     return {

@@ -7,7 +7,7 @@ from typing import Any
 
 from gelu_verify.records import BoundAccuracy, KernelResult
 from gelu_verify.report.numbers import figure
-from gelu_verify.report.site.figures.figure import Figure, edge, log_axis, plain
+from gelu_verify.report.site.figures.figure import Figure, edge, level, log_axis, plain
 
 #: Below this a ratio is drawn on the lower edge.
 _LEAST = 1e-3
@@ -123,9 +123,8 @@ def ladder(result: KernelResult) -> Figure | None:
     layout = {
         "xaxis": log_axis(name, [x for trace in data for x in trace["x"]]),
         "yaxis": log_axis("largest error/bound", [y for trace in data for y in trace["y"]]),
-        "shapes": [{"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 1, "y1": 1,
-                    "line": {"dash": "dot", "width": 1.5}}],
-    }  # fmt: skip
+        "shapes": [level(1.0)],
+    }
     caption = (
         "Each mark is a case: the largest error over bound of its elements, against the size that "
         "its sums grow with; ratios below 0.001 lie on the lower edge, infinite ones on the upper. "
