@@ -184,6 +184,8 @@ def _wrong(results: SelftestResults) -> list[str]:
 def _checks(row: DefectResult, *, stated: bool) -> str:
     if not row.fate.is_right and stated:
         return f"**{row.fate.value}**"
+    if row.fate is Fate.NOT_RUN:
+        return "not run here" if stated else "-"
     names = [part.check for part in row.caught_by if part.stated is stated]
     return escape(", ".join(names)) or "-"
 

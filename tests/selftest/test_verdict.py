@@ -72,6 +72,7 @@ def test_status_is_3_when_nothing_could_be_run():
     assert missing.fate is Fate.NOT_RUN
     assert results(missing).exit_status == 3
     assert results(missing, row(STATED)).exit_status == 0
+    assert "| not run here | - |" in selftest.page(results(missing, row(STATED)))
 
 
 def test_status_is_1_when_the_statement_on_the_usual_test_is_wrong():
