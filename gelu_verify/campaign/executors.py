@@ -16,6 +16,7 @@ from typing import Any
 import psutil
 
 from gelu_verify.errors import UnavailableError, UsageError
+from gelu_verify.kernels.allocator import keep_freed_memory
 from gelu_verify.kernels.orphans import leave_with_parent
 
 #: How often a Dask cluster runs a shard again whose worker was lost.
@@ -76,6 +77,7 @@ def _prepare(environment: dict[str, str]) -> None:
     os.environ.update(environment)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this one
     leave_with_parent()
+    keep_freed_memory()
 
 
 @contextmanager

@@ -10,9 +10,10 @@ from gelu_verify.campaign import pair_shard
 from gelu_verify.campaign.call import called
 from gelu_verify.job import Job
 
-#: Patterns a call of the kernel takes. On a CPU its input and output stay in the cache, and no
-#: temporary is larger than a few MiB; on a GPU a call must fill the chip.
-_PER_CALL = {"cpu": 1 << 18, "cuda": 1 << 29}
+#: The most patterns that a call of the kernel takes. On a CPU its input and output stay in the
+#: cache, and no temporary is larger than a few MiB; one more would be another program, as long as a
+#: full one, in Triton's interpreter. On a GPU a call must fill the chip, with the one before.
+_PER_CALL = {"cpu": 1 << 18, "cuda": (1 << 29) + 1}
 
 
 def run(job_json: str, start: int, stop: int) -> str:
@@ -74,12 +75,14 @@ def measure_shard(
     general = Pass(operator, job.formula, job.contract, census)
     measuring = EnginePass(general, engine_for(general, device))
     per_call = _PER_CALL[device.type]
-    for first in range(start, stop, per_call):
-        count = min(per_call, stop - first)
+    first = start
+    while first < stop:
         # One element before, for its monotonicity, except where the sign changes.
         lead = 1 if first % (1 << 31) else 0
-        bits = consecutive_bits(first - lead, count + lead, device)
+        count = min(per_call, stop - first + lead)
+        bits = consecutive_bits(first - lead, count, device)
         measuring.add(first, _call(function, operator.derivative, bits), lead)
+        first += count - lead
     measuring.finish()
 
 
