@@ -127,7 +127,7 @@ def classify(got: torch.Tensor, exact: Exact, fmt: Format) -> torch.Tensor:
     )
     classes = torch.zeros(got.shape, dtype=torch.uint8, device=got.device)
     for code, mask in rules:
-        classes[mask] = int(code)
+        classes.masked_fill_(mask, int(code))
     return classes
 
 
