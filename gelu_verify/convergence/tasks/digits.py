@@ -1,12 +1,27 @@
-"""Handwritten digits, 1,797 images of 8×8, from scikit-learn: a perceptron, a patch transformer."""
+"""Handwritten digits, 1,797 images of 8×8, from scikit-learn: perceptrons, patches, convolutions.
+
+Models of the reference arm end with 91 to 98 % of the validation images right; chance is 10 %.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
 from gelu_verify.convergence.sites import Site
-from gelu_verify.convergence.tasks.task import Activated, Block, Data, Learnt, Task
+from gelu_verify.convergence.sites.attention import attend
+from gelu_verify.convergence.tasks.layers import (
+    Activated,
+    Block,
+    Gated,
+    Learnt,
+    Mixed,
+    Normed,
+    Pooled,
+)
+from gelu_verify.convergence.tasks.task import Data, Task
 from gelu_verify.errors import UnavailableError
 
 _VALIDATION = 450
@@ -36,14 +51,32 @@ def perceptron(site: Site) -> nn.Module:
     return nn.Sequential(Activated(64, 64, site), Activated(64, 64, site), nn.Linear(64, 10))
 
 
-class PatchTransformer(nn.Module):
-    """16 patches of 2×2, width 32, two blocks, mean over the patches."""
+def gated(site: Site) -> nn.Module:
+    """Return the perceptron with gated layers."""
+    return nn.Sequential(Gated(64, 64, site), Gated(64, 64, site), nn.Linear(64, 10))
 
-    def __init__(self, site: Site) -> None:
+
+def normed(site: Site) -> nn.Module:
+    """Return the perceptron with normalised layers."""
+    return nn.Sequential(Normed(64, 64, site), Normed(64, 64, site), nn.Linear(64, 10))
+
+
+def convolutions(site: Site) -> nn.Module:
+    """Return 1 → 8 → 16 channels on 8×8, 4×4, 2×2 places, then 64 → 10, with two sites."""
+    pictures = nn.Unflatten(1, (1, 8, 8))
+    layers = Pooled(1, 8, site), Pooled(8, 16, site)
+    return nn.Sequential(pictures, *layers, nn.Flatten(), nn.Linear(64, 10))
+
+
+class PatchTransformer(nn.Module):
+    """16 patches of 2×2, width 32, blocks of two heads, mean over the patches."""
+
+    def __init__(self, blocks: int, attention: Site, wide: Callable[[], nn.Module]) -> None:
         super().__init__()
         self.embed = nn.Linear(4, 32)
         self.place = Learnt(16, 32)
-        self.blocks = nn.Sequential(*(Block(32, 2, 16, False, site) for _ in range(2)))
+        made = (Block(32, Mixed(32, 2, attention), wide()) for _ in range(blocks))
+        self.blocks = nn.Sequential(*made)
         self.norm, self.head = nn.LayerNorm(32), nn.Linear(32, 10)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -53,15 +86,33 @@ class PatchTransformer(nn.Module):
         return self.head(self.norm(mixed).mean(1))
 
 
+def activated_patches(site: Site) -> nn.Module:
+    """Return two blocks with a site each, at the activation."""
+    return PatchTransformer(2, attend, lambda: Activated(32, 128, site))
+
+
+def attending_patches(site: Site) -> nn.Module:
+    """Return one block with a site, its attention."""
+    return PatchTransformer(1, site, lambda: nn.Sequential(nn.Linear(32, 128), nn.GELU()))
+
+
+def _task(
+    name: str,
+    summary: str,
+    build: Callable[[Site], nn.Module],
+    steps: int,
+    learning_rate: float,
+    operator: str = "linear_gelu",
+) -> Task:
+    summary = f"{summary} on 8×8 digits"
+    return Task(name, summary, load, build, steps, 64, learning_rate, operator=operator)
+
+
 TASKS = (
-    Task("digits-mlp", "perceptron on 8×8 digits", load, perceptron, 250, 64, 3e-3),
-    Task(
-        "digits-transformer",
-        "patch transformer on 8×8 digits",
-        load,
-        PatchTransformer,
-        300,
-        64,
-        6e-3,
-    ),
+    _task("digits-mlp", "perceptron", perceptron, 250, 3e-3),
+    _task("digits-transformer", "patch transformer", activated_patches, 300, 6e-3),
+    _task("digits-gated", "gated perceptron", gated, 250, 3e-3, "geglu"),
+    _task("digits-norm", "normalised perceptron", normed, 250, 3e-3, "layernorm_gelu"),
+    _task("digits-attention", "patches, attention", attending_patches, 300, 6e-3, "attention"),
+    _task("digits-conv", "convolutions", convolutions, 250, 6e-3, "conv_relu_pool"),
 )
