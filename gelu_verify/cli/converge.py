@@ -60,8 +60,8 @@ def command(
 ) -> None:
     """Train with the kernel and with its exact operator, paired, and decide with statistics.
 
-    A kernel of any operator: of the activation at the model's activations, of a fused operator in
-    place of the layers that it fuses.
+    The kernel stands where the task's model has its operator, or one that contains it: each
+    operator has a task.
 
     Exit status: 0 equivalent; 1 different, or the kernel crashed or timed out; 3 not enough seeds
     to decide. A run that was killed goes on where it was, with the same result.
