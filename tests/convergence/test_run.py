@@ -202,10 +202,9 @@ def test_an_activation_stands_in_the_layers_of_a_wider_operator(converge):
     assert converge(kernels.gelu, task="NORM").verdict is Verdict.EQUIVALENT
 
 
-@pytest.mark.parametrize("task", ["GATED", "NORM", "ATTENTION", "CONV"])
-def test_every_operator_trains_under_autocast(converge, task):
+@pytest.mark.parametrize("task", ["NORM", "CONV"])
+def test_fused_operators_train_under_autocast(converge, task):
     own = getattr(tiny, task).operator
-    kernel = torch_eager.geglu if own == "geglu" else getattr(torch_fused, own)
-    found = converge(kernel, task=task, operator=own, fmt="bf16")
+    found = converge(getattr(torch_fused, own), task=task, operator=own, fmt="bf16")
     assert found.verdict is not Verdict.DIFFERENT
     assert 1e-4 < found.gradients.relative_error < 0.2

@@ -36,9 +36,7 @@ def test_kernels_of_every_operator_have_a_task_by_default(operator):
     assert operator in catalogue.ROOM[tasks.find(name).operator]
 
 
-@pytest.mark.parametrize(
-    "name", ["digits-mlp", "digits-gated", "digits-norm", "digits-attention", "digits-conv"]
-)
+@pytest.mark.parametrize("name", ["digits-gated", "digits-norm", "digits-attention", "digits-conv"])
 def test_a_model_of_the_reference_arm_reads_nine_digits_of_ten(name):
     task = needed(name)
     place = sites.get(task.operator)

@@ -32,8 +32,7 @@ def _normed(site) -> nn.Module:
 def _mixed(site) -> nn.Module:
     """Return four tokens of two numbers, attention among them."""
     tokens = nn.Unflatten(1, (4, 2)), nn.Linear(2, 32), nn.GELU()
-    mixed = Mixed(32, 2, site), nn.GELU(), Mixed(32, 2, site)
-    return nn.Sequential(*tokens, *mixed, nn.Flatten(), nn.Linear(128, 2))
+    return nn.Sequential(*tokens, Mixed(32, 2, site), nn.GELU(), nn.Flatten(), nn.Linear(128, 2))
 
 
 def _pooled(site) -> nn.Module:
