@@ -50,7 +50,7 @@ def _alone(site: Site, x: Tensor) -> Tensor:
 PLACE = Place(
     "linear_gelu",
     _written,
-    narrower={"bias_gelu": _of_bias, "linear_gelu": _of_rows},
+    fitted={"bias_gelu": _of_bias, "linear_gelu": _of_rows},
     whole=False,
     isolated=Isolated(
         input=functional.linear, gradient=lambda dy, x, weight, bias: dy, alone=_alone

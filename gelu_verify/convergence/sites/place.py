@@ -41,14 +41,15 @@ class Place:
     """An operator where kernels of it, and narrower ones, can stand.
 
     written: the operator as torch writes it, around an activation, which it may not have.
-    narrower: how kernels stand here that are neither of the operator nor activations.
+    fitted: how kernels that are no activations stand here, by operator; those of this operator
+    stand for all of it where it is not among them.
     whole: whether the exact arms compute all of it in float64, or its activation only.
     isolated: None where no arguments reduce the operator to its activation.
     """
 
     operator: str
     written: Callable[[Activation], Site]
-    narrower: Mapping[str, Callable[[Kernel], Site]] = field(default_factory=dict)
+    fitted: Mapping[str, Callable[[Kernel], Site]] = field(default_factory=dict)
     whole: bool = True
     isolated: Isolated | None = None
 
@@ -88,8 +89,8 @@ class Place:
         if operator == "gelu":
             forward = kernels.activation(function)
             return self.written(kernels.with_backward(forward, backward) if backward else forward)
-        if operator in self.narrower:
-            return self.narrower[operator](function)
+        if operator in self.fitted:
+            return self.fitted[operator](function)
         return kernels.whole(fused.get(self.operator), function)
 
 
