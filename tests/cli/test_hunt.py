@@ -9,6 +9,7 @@ from gelu_verify.hunt import hard_cases, isolated
 from gelu_verify.hunt.records import HuntRequest, HuntStatus
 from gelu_verify.inputs.problems import stored
 from gelu_verify.job import plan
+from gelu_verify.kernels.listener import Limits
 from tests.cli.command import here
 
 
@@ -103,7 +104,7 @@ def test_what_was_found_is_kept_when_a_hunt_is_interrupted():
 
     (job,) = plan("torch-linear-gelu", format_names=("bf16",))
     request = HuntRequest(job=job, cases=True, seconds=60.0)
-    report = isolated.run(request, 60.0, stop)
+    report = isolated.run(request, Limits(), stop)
     assert report.hunt.status is HuntStatus.INTERRUPTED
     assert report.hunt.exit_status == 130
     assert "Ctrl-C" in report.hunt.message
