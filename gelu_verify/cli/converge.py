@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gelu_verify.cli import options
+from gelu_verify.convergence import catalogue
 
 if TYPE_CHECKING:
     from gelu_verify.convergence.experiment import Experiment, OnRun
@@ -30,23 +31,23 @@ def command(
         typer.Option(metavar="KERNEL", help="Kernel (dy, x) of the gradient, of one without."),
     ] = None,
     task: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="digits-mlp, digits-transformer, python-gpt, or your own: module:name or "
-            "path/to/file.py:name of a Task."
+            help=f"{', '.join(catalogue.TASKS)}, or your own: module:name or "
+            "path/to/file.py:name of a Task. \\[default: the first with room for the kernel]"
         ),
-    ] = "digits-mlp",
+    ] = None,
     device: options.Device = "cpu",
     seeds: Annotated[int, typer.Option(min=3, max=99_999, help="Seeds to train from.")] = 8,
     steps: Annotated[
-        int | None, typer.Option(min=10, help="Steps a run. [default: the task's own]")
+        int | None, typer.Option(min=10, help="Steps a run. \\[default: the task's own]")
     ] = None,
     alpha: Annotated[
         float, typer.Option(min=1e-6, max=0.2, help="Probability of either wrong verdict.")
     ] = 0.05,
     ledger: Annotated[
         Path | None,
-        typer.Option(help="File that keeps finished runs. [default: in the user's cache]"),
+        typer.Option(help="File that keeps finished runs. \\[default: in the user's cache]"),
     ] = None,
     timeout: Annotated[
         float, options.timeout("that the kernel's arm may take between two points of its curve")
@@ -57,12 +58,16 @@ def command(
     json: Annotated[Path | None, options.output("the record")] = None,
     markdown: Annotated[Path | None, options.output("the record as Markdown")] = None,
 ) -> None:
-    """Train with the kernel and with the exact activation, paired, and decide with statistics.
+    """Train with the kernel and with its exact operator, paired, and decide with statistics.
+
+    The kernel stands where the task's model has its operator, or one that contains it: each
+    operator has a task.
 
     Exit status: 0 equivalent; 1 different, or the kernel crashed or timed out; 3 not enough seeds
     to decide. A run that was killed goes on where it was, with the same result.
 
     Examples: gelu-verify converge torch-erf
+    gelu-verify converge triton-geglu --seeds 4
     gelu-verify converge triton-erf --backward triton-erf-backward --task python-gpt --device cuda
     """
     from gelu_verify.convergence.experiment import Experiment
@@ -75,16 +80,17 @@ def command(
         files.require_writable(path)
     limits = Limits.default(timeout)
     job = plan(kernel, operator=operator, formula=formula, format_names=(format,), device=device)[0]
+    chosen = task or catalogue.default(job.operator)
     experiment = Experiment(
         job=job,
-        task=task,
+        task=chosen,
         seeds=tuple(range(seeds)),
         steps=steps,
         backward=registry.find(backward) if backward else None,
         alpha=alpha,
         ledger=ledger,
     )
-    with _bar(f"{job.spec.name} {task}") as on_run:
+    with _bar(f"{job.spec.name} {chosen}") as on_run:
         found = _here(experiment, on_run) if in_process else _isolated(experiment, limits, on_run)
     if json is not None:
         files.put(json, found.model_dump_json(indent=1) + "\n")

@@ -1,1 +1,1 @@
-"""Does training still work: runs with the kernel against runs with the exact activation, paired."""
+"""Does training still work: runs with the kernel against runs with the exact operator, paired."""

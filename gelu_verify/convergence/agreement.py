@@ -6,12 +6,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from gelu_verify.convergence import sites
 from gelu_verify.convergence.records import Agreement, Arm, Exposure
 from gelu_verify.convergence.setting import Setting, loss_of, predict
-from gelu_verify.convergence.sites import Site
+from gelu_verify.convergence.sites import Isolated, Site
 from gelu_verify.measure.regions import REGIONS, Regions
 from gelu_verify.reference import fast
 
@@ -22,10 +20,11 @@ _CHUNK = 512
 def measure(setting: Setting, model: nn.Module, seed: int) -> dict[str, Any]:
     """Return the fields of a run that say what the kernel does in its trained model."""
     swapped = _with(setting, Arm.REFERENCE, setting.kernel, model, seed)
-    exact = _with(setting, Arm.EXACT64, sites.exact(setting.formula), model, seed)
+    exact = _with(setting, Arm.EXACT64, setting.site(Arm.EXACT64, seed), model, seed)
+    isolated = setting.place.isolated
     return {
         "agreement": _agreement(setting, model, swapped, exact),
-        "exposure": _exposure(setting, model, seed),
+        "exposure": _exposure(setting, isolated, model, seed) if isolated else (),
     }
 
 
@@ -59,7 +58,9 @@ def _agreement(
     )
 
 
-def _exposure(setting: Setting, model: nn.Module, seed: int) -> tuple[Exposure, ...]:
+def _exposure(
+    setting: Setting, isolated: Isolated, model: nn.Module, seed: int
+) -> tuple[Exposure, ...]:
     """Return what of a model's activations is in each region, and the kernel's error there.
 
     The gradient that comes to an activation is that of the model's own loss.
@@ -67,10 +68,10 @@ def _exposure(setting: Setting, model: nn.Module, seed: int) -> tuple[Exposure, 
     seen: list[tuple[Tensor, Tensor]] = []
     own = setting.site(Arm.REFERENCE, seed)
 
-    def watched(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        y = own(x, weight, bias)
-        product = functional.linear(x, weight, bias).detach()
-        y.register_hook(lambda dy: seen.append((product, dy)))
+    def watched(*arguments: Tensor) -> Tensor:
+        y = own(*arguments)
+        x = isolated.input(*arguments).detach()
+        y.register_hook(lambda dy: seen.append((x, isolated.gradient(dy, *arguments).detach())))
         return y
 
     twin = _with(setting, Arm.REFERENCE, watched, model, seed)
@@ -84,23 +85,18 @@ def _exposure(setting: Setting, model: nn.Module, seed: int) -> tuple[Exposure, 
                 dy.double() * fast.derivative(x.double(), setting.formula),
             )
         )
-        errors.append((_alone(setting, x, dy) - exact).flatten(1))
+        errors.append((_alone(setting, isolated, x, dy) - exact).flatten(1))
         sizes.append(exact.flatten(1))
         regions = Regions.of(setting.formula, setting.fmt, 0)
         codes.append(regions.codes(x.double()).flatten())
     return _by_region(torch.cat(codes), torch.cat(errors, 1), torch.cat(sizes, 1))
 
 
-def _alone(setting: Setting, x: Tensor, dy: Tensor) -> Tensor:
-    """Return the kernel's f(x) and dy·f'(x), float64 (2, ...).
-
-    The site multiplies by the unit matrix, which changes no bit, whatever operator the kernel is.
-    """
-    weight = torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
-    bias = torch.zeros(x.shape[-1], dtype=x.dtype, device=x.device)
+def _alone(setting: Setting, isolated: Isolated, x: Tensor, dy: Tensor) -> Tensor:
+    """Return the kernel's f(x) and dy·f'(x), float64 (2, ...)."""
     leaf = x.detach().requires_grad_()
     with setting.autocast(Arm.REFERENCE):
-        y = setting.kernel(leaf, weight, bias)
+        y = isolated.alone(setting.kernel, leaf)
     (gradient,) = torch.autograd.grad(y, leaf, dy.to(y.dtype))
     return torch.stack((y.detach().double(), gradient.double()))
 

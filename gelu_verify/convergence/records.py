@@ -12,7 +12,7 @@ SCHEMA_VERSION = 2
 
 
 class Arm(StrEnum):
-    """What stands at the activations, beside which everything is the same."""
+    """What stands at the model's sites, beside which everything is the same."""
 
     EXACT64 = "exact64"
     REFERENCE = "reference"
@@ -94,7 +94,9 @@ class Run(Record):
     first_nonfinite: int | None = Field(description="step of the first loss that is no number")
     probes: tuple[Probe, ...]
     agreement: Agreement | None = Field(None, description="of the reference arm")
-    exposure: tuple[Exposure, ...] = Field((), description="of the reference arm")
+    exposure: tuple[Exposure, ...] = Field(
+        (), description="of the reference arm, where a site has an activation to look at alone"
+    )
 
 
 class Endpoint(Record):

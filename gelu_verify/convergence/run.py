@@ -18,6 +18,7 @@ from gelu_verify import formats, operators, provenance
 from gelu_verify.campaign import key as campaign_key
 from gelu_verify.convergence import (
     agreement,
+    catalogue,
     exact,
     harmless,
     probes,
@@ -30,7 +31,7 @@ from gelu_verify.convergence import setting as setting_of
 from gelu_verify.convergence.experiment import ConvergenceInterrupted, Experiment, OnRun
 from gelu_verify.convergence.records import Arm, Convergence, Run
 from gelu_verify.convergence.setting import Setting
-from gelu_verify.convergence.tasks import Data, Task
+from gelu_verify.convergence.tasks import Data, Task, layers
 from gelu_verify.convergence.tasks import task as task_of
 from gelu_verify.errors import UnavailableError, UsageError, unknown_name
 from gelu_verify.kernels import loading
@@ -64,7 +65,7 @@ def run(
     """
     started = time.perf_counter()
     task = _task(experiment)
-    _require(experiment)
+    _require(experiment, task)
     data = task.load()
     known = _known(experiment, task, data)
     key = _key(experiment, task, known.data_digest)
@@ -107,13 +108,19 @@ def _environment(experiment: Experiment) -> Environment:
 
 @contextmanager
 def _products_in_fp32() -> Iterator[None]:
-    """Keep torch from TF32, also where the user's settings allow it: the noise floor is fp32's."""
-    known = torch.get_float32_matmul_precision()
+    """Keep torch from TF32, also where the user's settings allow it: the noise floor is fp32's.
+
+    cuDNN's convolutions also from sums in any order, so that a run repeats its bits.
+    """
+    known, cudnn = torch.get_float32_matmul_precision(), torch.backends.cudnn
+    switches = cudnn.allow_tf32, cudnn.deterministic
     torch.set_float32_matmul_precision("highest")
+    cudnn.allow_tf32, cudnn.deterministic = False, True
     try:
         yield
     finally:
         torch.set_float32_matmul_precision(known)
+        cudnn.allow_tf32, cudnn.deterministic = switches
 
 
 def _task(experiment: Experiment) -> Task:
@@ -121,11 +128,15 @@ def _task(experiment: Experiment) -> Task:
     return replace(found, steps=experiment.steps) if experiment.steps else found
 
 
-def _require(experiment: Experiment) -> None:
+def _require(experiment: Experiment, task: Task) -> None:
     """Raise a usage error for what cannot be trained with."""
     job = experiment.job
-    if job.operator not in sites.OPERATORS:
-        raise unknown_name("operator of converge", job.operator, sites.OPERATORS)
+    room = catalogue.ROOM[sites.get(task.operator).operator]
+    if job.operator not in room:
+        raise UsageError(
+            f"task {task.name}: got a kernel of {job.operator}, expected {', '.join(room)}. "
+            f"Use --task {catalogue.default(job.operator)}."
+        )
     if job.format not in FORMATS:
         raise unknown_name("format of converge", job.format, FORMATS)
     if experiment.backward is not None and job.operator != "gelu":
@@ -151,9 +162,10 @@ def _setting(
         function = loading.load(job.spec, operators.arguments(job.operator))
     if experiment.backward is not None:
         backward = loading.load(experiment.backward, operators.arguments("gelu_backward"))
-    site = sites.of_kernel(job.operator, job.formula, function, backward)
+    place = sites.get(task.operator)
+    site = place.of_kernel(job.operator, job.formula, function, backward)
     fmt, device = formats.get(job.format), torch.device(job.device)
-    sites.require_trainable(site, fmt, device, job.spec.name)
+    sites.require_trainable(place, site, fmt, device, job.spec.name)
     return Setting(task, data, job.formula, fmt, device, site).on_device()
 
 
@@ -201,10 +213,11 @@ def _key(experiment: Experiment, task: Task, digest: str) -> dict[str, str]:
 
 def _source_digest(task: Task) -> str:
     """Return 16 hex digits that tell versions of the code that trains, and of the model, apart."""
-    ours = (sites, exact, setting_of, training, probes, agreement, task_of)
+    ours = (exact, setting_of, training, probes, agreement, task_of, layers)
     files = [str(module.__file__) for module in ours]
+    at_sites = sorted(Path(str(sites.__file__)).parent.glob("*.py"))
     state = hashlib.sha256()
-    for file in (*files, inspect.getsourcefile(task.build)):
+    for file in (*files, *at_sites, inspect.getsourcefile(task.build)):
         state.update(Path(file).read_bytes() if file else b"")
     return state.hexdigest()[:16]
 

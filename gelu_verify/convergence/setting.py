@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from gelu_verify.convergence import sites
 from gelu_verify.convergence.records import Arm
-from gelu_verify.convergence.sites import Site
+from gelu_verify.convergence.sites import Place, Site
 from gelu_verify.convergence.tasks import Data, Task
 from gelu_verify.formats import Format
 
@@ -31,6 +31,11 @@ class Setting:
     device: torch.device
     kernel: Site
 
+    @property
+    def place(self) -> Place:
+        """Where in the task's model sites stand."""
+        return sites.get(self.task.operator)
+
     def on_device(self) -> Setting:
         """Return the same with its data where it is trained."""
         moved = {
@@ -41,14 +46,14 @@ class Setting:
         return replace(self, data=data)
 
     def site(self, arm: Arm, seed: int) -> Site:
-        """Return what stands at the activations of an arm."""
+        """Return what stands at the model's places in an arm."""
         if arm in (Arm.EXACT64, Arm.REFERENCE):
-            return sites.exact(self.formula)
+            return self.place.exact(self.formula)
         if arm is Arm.EAGER:
-            return sites.at_activation(sites.eager(self.formula))
+            return self.place.eager(self.formula)
         if arm is Arm.NOISE:
             drawn = torch.Generator(self.device).manual_seed(seed + 1)
-            return sites.noisy(self.formula, self.fmt, drawn)
+            return self.place.noisy(self.formula, self.fmt, drawn)
         return self.kernel
 
     def dtype(self, arm: Arm) -> torch.dtype:

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from gelu_verify.cli import converge as converge_command
+from gelu_verify.convergence import catalogue
 from gelu_verify.convergence.records import Convergence
 from tests.cli.command import here
 
@@ -43,11 +45,45 @@ def test_not_enough_seeds_is_3_with_how_many_are_needed(converge):
     assert "seeds would decide" in done.out
 
 
-@pytest.mark.parametrize("words", [("torch-erf", "--format", "fp8_e5m2"), ("torch-geglu",)])
-def test_what_cannot_be_trained_with_is_2(converge, words):
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("torch-erf", "--format", "fp8_e5m2"), "format of converge: got 'fp8_e5m2'"),
+        (("torch-geglu",), "task ring: got a kernel of geglu"),
+    ],
+)
+def test_what_cannot_be_trained_with_is_2(converge, words, said):
     done = converge(*words)
     assert done.status == 2
-    assert "converge" in done.err
+    assert said in done.err
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("kernel", "task"),
+    [
+        ("torch-erf", "digits-mlp"),
+        ("triton-geglu", "digits-gated"),
+        ("torch-sdpa", "digits-attention"),
+    ],
+)
+def test_the_task_is_by_default_the_first_with_room_for_the_kernel(
+    capsys, monkeypatch, kernel, task
+):
+    asked = []
+
+    def note(experiment, on_run):
+        asked.append(experiment)
+        return experiment.blank()
+
+    monkeypatch.setattr(converge_command, "_here", note)
+    here(capsys, monkeypatch, "converge", kernel, "--in-process")
+    assert [one.task for one in asked] == [task]
+
+
+def test_the_help_names_every_task(capsys, monkeypatch):
+    text = " ".join(here(capsys, monkeypatch, "converge", "--help").out.replace("│", " ").split())
+    assert ", ".join(catalogue.TASKS) in text.replace("- ", "-")
 
 
 def test_what_the_child_finds_wrong_is_one_line(converge):

@@ -1,5 +1,6 @@
 """Experiments on a task that trains in a tenth of a second."""
 
+import dataclasses
 import shutil
 
 import pytest
@@ -10,8 +11,8 @@ from gelu_verify.convergence.experiment import ConvergenceInterrupted
 from gelu_verify.convergence.records import Arm, Verdict
 from gelu_verify.errors import UsageError
 from gelu_verify.ledger import LedgerRefused
-from reference_kernels import training_faults
-from tests.convergence import kernels
+from reference_kernels import torch_eager, torch_fused, training_faults
+from tests.convergence import kernels, tiny
 from tests.convergence.experiments import facts, of
 
 
@@ -138,6 +139,72 @@ def test_too_few_seeds_are_refused(converge, seeds):
         converge(kernels.gelu, seeds=seeds)
 
 
-def test_other_operators_are_refused(converge):
-    with pytest.raises(UsageError, match="operator of converge"):
-        converge(kernels.gelu, operator="attention")
+@pytest.mark.parametrize(
+    ("task", "operator", "room", "other"),
+    [
+        ("TASK", "geglu", "gelu, gelu_backward, bias_gelu, linear_gelu", "digits-gated"),
+        ("GATED", "linear_gelu", "gelu, gelu_backward, geglu", "digits-mlp"),
+        ("CONV", "gelu", "conv_relu_pool", "digits-mlp"),
+        ("NORM", "attention", "gelu, gelu_backward, layernorm_gelu", "digits-attention"),
+    ],
+)
+def test_a_kernel_without_room_in_the_task_is_refused(converge, task, operator, room, other):
+    with pytest.raises(UsageError) as refused:
+        converge(kernels.gelu, operator=operator, task=task)
+    name = getattr(tiny, task).name
+    assert str(refused.value) == (
+        f"task {name}: got a kernel of {operator}, expected {room}. Use --task {other}."
+    )
+
+
+def test_a_task_of_an_unknown_operator_is_refused(converge, monkeypatch):
+    monkeypatch.setattr(tiny, "TASK", dataclasses.replace(tiny.TASK, operator="gegelu"))
+    with pytest.raises(UsageError, match=r"operator of a task: got 'gegelu'.* mean geglu\?"):
+        converge(kernels.gelu)
+
+
+@pytest.mark.parametrize(
+    ("task", "kernel"),
+    [
+        ("GATED", torch_eager.geglu),
+        ("NORM", torch_fused.layernorm_gelu),
+        ("ATTENTION", torch_fused.attention_fused),
+        ("CONV", torch_fused.conv_relu_pool),
+    ],
+)
+def test_torchs_own_of_each_operator_is_equivalent(converge, task, kernel):
+    found = converge(kernel, task=task, operator=getattr(tiny, task).operator)
+    assert found.verdict is Verdict.EQUIVALENT
+    assert 0 < found.gradients.relative_error < 1e-5
+    reference = next(r for r in found.runs if r.arm is Arm.REFERENCE)
+    assert reference.losses[-1] < 0.97 * reference.losses[0]  # it learns
+    assert reference.agreement.top1_agree == 200
+    assert bool(reference.exposure) == bool(found.harmless) == (task == "GATED")
+
+
+@pytest.mark.parametrize(
+    ("task", "kernel"),
+    [
+        ("GATED", kernels.geglu_without_up),
+        ("NORM", kernels.layernorm_of_fixed_mean),
+        ("ATTENTION", kernels.attention_over_d),
+        ("CONV", kernels.conv_with_a_shifted_gradient),
+    ],
+)
+def test_a_fault_of_each_operator_is_different(converge, task, kernel):
+    found = converge(kernel, task=task, operator=getattr(tiny, task).operator, seeds=range(5))
+    assert found.verdict is Verdict.DIFFERENT
+    assert found.gradients.told_apart
+    assert "beyond the margin" in found.reasons[0]
+
+
+def test_an_activation_stands_in_the_layers_of_a_wider_operator(converge):
+    assert converge(kernels.gelu, task="NORM").verdict is Verdict.EQUIVALENT
+
+
+@pytest.mark.parametrize("task", ["NORM", "CONV"])
+def test_fused_operators_train_under_autocast(converge, task):
+    own = getattr(tiny, task).operator
+    found = converge(getattr(torch_fused, own), task=task, operator=own, fmt="bf16")
+    assert found.verdict is not Verdict.DIFFERENT
+    assert 1e-4 < found.gradients.relative_error < 0.2

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import subprocess
+import sys
 from itertools import pairwise
 
 import mpmath
@@ -395,3 +398,40 @@ def test_many_rows_at_once_add_up_to_each_row_alone_on_a_gpu(operator) -> None:
         flagged.append(part.flagged + low * PATTERNS)
     assert np.array_equal(together.histogram, counts)
     assert torch.equal(together.flagged.sort().values, torch.cat(flagged).sort().values)
+
+
+#: Prints, for each kind of kernel, the masks of the exponents that choose a scale, and how many of
+#: these exponents are taken of a |y|.
+_COMPILE = """
+import re, sys
+from triton import compile
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from gelu_verify.exhaustive.pairs import gpu, gpu_kernels
+from gelu_verify.measure import histogram
+
+kernel = gpu_kernels.rows_kernel
+types = {"actual_ptr": "*i16", "codes_ptr": "*i32", "histogram_ptr": "*i32", "first": "i32",
+         "capacity": "i32", "sums_ptr": "*i64", "found_ptr": "*i64", "flagged_ptr": "*i64",
+         "counter_ptr": "*i64"}
+for mode in (0, 1, 2):
+    values = {"MODE": mode, "FORMULA": "erf", "TERMS": 2, "LOWEST_BIN": histogram.OFFSET,
+              "BINS": histogram.BIN_COUNT, "BLOCK": gpu._BLOCK, "IS_BF16": True}
+    signature = {n: "constexpr" if n in values else types.get(n, "*fp64") for n in kernel.arg_names}
+    source = ASTSource(kernel, signature, values)
+    options = {"num_warps": gpu._WARPS, "enable_fp_fusion": False}
+    ptx = compile(source, target=GPUTarget("cuda", 90, 32), options=options).asm["ptx"]
+    pattern = r"shr.u64 \\t(%rd\\d+), (%rd\\d+), 49;\\s+and.b64 \\t%rd\\d+, \\1, (\\d+);"
+    found = re.findall(pattern, ptx)
+    sizes = [number for _, number, _ in found if f"abs.f64 \\t{number}," in ptx]
+    print(*{mask for _, _, mask in found}, len(sizes))
+"""
+
+
+def test_a_nan_whatever_its_sign_reads_the_last_scale_and_none_beyond(tmp_path) -> None:
+    """A GPU's |NaN| may be negative, and its bits then point 16 KiB beyond the 2048 scales."""
+    environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
+    environment["TRITON_CACHE_DIR"] = str(tmp_path)
+    command = [sys.executable, "-c", _COMPILE]
+    found = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    assert found.stdout.split() == [str(2047 * 8), "0"] * 3

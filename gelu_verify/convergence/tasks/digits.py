@@ -1,12 +1,28 @@
-"""Handwritten digits, 1,797 images of 8×8, from scikit-learn: a perceptron, a patch transformer."""
+"""Handwritten digits, 1,797 images of 8×8, from scikit-learn: perceptrons, patches, convolutions.
+
+Models of the reference arm end with 91 to 99 % of the validation images right; chance is 10 %.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 
 from gelu_verify.convergence.sites import Site
-from gelu_verify.convergence.tasks.task import Activated, Block, Data, Learnt, Task
+from gelu_verify.convergence.sites.attention import attend
+from gelu_verify.convergence.tasks.layers import (
+    Activated,
+    Block,
+    Gated,
+    Learnt,
+    Mixed,
+    Normed,
+    Pooled,
+)
+from gelu_verify.convergence.tasks.task import Data, Task
 from gelu_verify.errors import UnavailableError
 
 _VALIDATION = 450
@@ -36,14 +52,40 @@ def perceptron(site: Site) -> nn.Module:
     return nn.Sequential(Activated(64, 64, site), Activated(64, 64, site), nn.Linear(64, 10))
 
 
+def gated(site: Site) -> nn.Module:
+    """Return the perceptron with gated layers."""
+    return nn.Sequential(Gated(64, 64, site), Gated(64, 64, site), nn.Linear(64, 10))
+
+
+def normed(site: Site) -> nn.Module:
+    """Return the perceptron with normalised layers."""
+    return nn.Sequential(Normed(64, 64, site), Normed(64, 64, site), nn.Linear(64, 10))
+
+
+def convolutions(site: Site) -> nn.Module:
+    """Return 1 → 8 → 16 channels on 8×8, 4×4, 2×2 places, then 64 → 10, with two sites."""
+    pictures = nn.Unflatten(1, (1, 8, 8))
+    layers = Pooled(1, 8, site), Pooled(8, 16, site)
+    return nn.Sequential(pictures, *layers, nn.Flatten(), nn.Linear(64, 10))
+
+
+def attending(site: Site) -> nn.Module:
+    """Return one block of one head over the eight rows of an image, then 256 → 10, with a site."""
+    wide = nn.Sequential(nn.Linear(32, 128), nn.GELU())
+    rows = nn.Unflatten(1, (8, 8)), nn.Linear(8, 32), Learnt(8, 32)
+    block = Block(32, Mixed(32, 1, site), wide)
+    return nn.Sequential(*rows, block, nn.Flatten(), nn.Linear(256, 10))
+
+
 class PatchTransformer(nn.Module):
-    """16 patches of 2×2, width 32, two blocks, mean over the patches."""
+    """16 patches of 2×2, width 32, two blocks with a site each, mean over the patches."""
 
     def __init__(self, site: Site) -> None:
         super().__init__()
         self.embed = nn.Linear(4, 32)
         self.place = Learnt(16, 32)
-        self.blocks = nn.Sequential(*(Block(32, 2, 16, False, site) for _ in range(2)))
+        made = (Block(32, Mixed(32, 2, attend), Activated(32, 128, site)) for _ in range(2))
+        self.blocks = nn.Sequential(*made)
         self.norm, self.head = nn.LayerNorm(32), nn.Linear(32, 10)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -53,15 +95,28 @@ class PatchTransformer(nn.Module):
         return self.head(self.norm(mixed).mean(1))
 
 
+def _task(
+    name: str,
+    summary: str,
+    build: Callable[[Site], nn.Module],
+    steps: int,
+    learning_rate: float,
+    operator: str = "linear_gelu",
+) -> Task:
+    summary = f"{summary} on 8×8 digits"
+    return Task(name, summary, load, build, steps, 64, learning_rate, operator=operator)
+
+
 TASKS = (
-    Task("digits-mlp", "perceptron on 8×8 digits", load, perceptron, 250, 64, 3e-3),
-    Task(
-        "digits-transformer",
-        "patch transformer on 8×8 digits",
-        load,
-        PatchTransformer,
-        300,
-        64,
-        6e-3,
+    _task("digits-mlp", "perceptron", perceptron, 250, 3e-3),
+    _task("digits-transformer", "patch transformer", PatchTransformer, 300, 6e-3),
+    _task("digits-gated", "gated perceptron", gated, 250, 3e-3, "geglu"),
+    _task("digits-norm", "normalised perceptron", normed, 250, 3e-3, "layernorm_gelu"),
+    # Triton's interpreter takes 0.1 s for the attention of one image and its gradient.
+    replace(
+        _task("digits-attention", "attention over rows", attending, 250, 3e-3, "attention"),
+        batch=16,
+        evaluations=5,
     ),
+    _task("digits-conv", "convolutions", convolutions, 250, 6e-3, "conv_relu_pool"),
 )

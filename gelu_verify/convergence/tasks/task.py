@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor, nn
 
 from gelu_verify.convergence.sites import Site
@@ -48,9 +46,11 @@ class Data:
 class Task:
     """A training problem: AdamW, cross-entropy, a learning rate that rises and falls linearly.
 
-    build: the model, drawn from torch's global generator, with the site at its activations.
+    build: the model, drawn from torch's global generator, with the site where its operator stands.
     batch: examples a step. evaluations: points of the validation curve after the first, evenly
     spaced over the steps. bf16 and fp16 train under autocast, with weights in fp32.
+    operator: what a site computes, one of ``sites.PLACES``; linear_gelu is
+    ``(x, weight, bias) -> f(x·weightᵀ + bias)``.
     """
 
     name: str
@@ -62,6 +62,7 @@ class Task:
     learning_rate: float
     weight_decay: float = 0.01
     evaluations: int = 10
+    operator: str = "linear_gelu"
 
     def rate(self, step: int) -> float:
         """Return the learning rate of a step, 1 to ``steps``."""
@@ -74,57 +75,3 @@ class Task:
             f"{self.steps} steps of {self.batch}, AdamW up to {self.learning_rate:g}, "
             f"weight decay {self.weight_decay:g}, {self.evaluations} evaluations"
         )
-
-
-class Activated(nn.Module):
-    """A linear layer with its activation: the place that a site fills."""
-
-    def __init__(self, inputs: int, outputs: int, site: Site) -> None:
-        super().__init__()
-        made = nn.Linear(inputs, outputs)
-        self.weight, self.bias = made.weight, made.bias
-        self.site = site
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return f(x·weightᵀ + bias), (..., outputs)."""
-        return self.site(x, self.weight, self.bias)
-
-
-class Block(nn.Module):
-    """A pre-norm transformer block: attention, then a multilayer perceptron with one site.
-
-    Attention is written out: on a GPU torch's fused one adds up its gradients in any order.
-    """
-
-    mask: Tensor
-
-    def __init__(self, width: int, heads: int, length: int, causal: bool, site: Site) -> None:
-        super().__init__()
-        self.heads = heads
-        later = torch.ones(length, length, dtype=torch.bool).triu(1) & causal
-        self.register_buffer("mask", torch.zeros(length, length).masked_fill(later, -math.inf))
-        self.before_attention, self.before_mlp = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.up, self.down = Activated(width, 4 * width, site), nn.Linear(4 * width, width)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return (B, T, width) for (B, T, width)."""
-        batch, length, width = x.shape
-        qkv = self.qkv(self.before_attention(x)).view(batch, length, 3, self.heads, -1)
-        q, k, v = qkv.permute(2, 0, 3, 1, 4)
-        scores = q @ k.mT / math.sqrt(q.shape[-1]) + self.mask[:length, :length]
-        mixed = scores.softmax(-1) @ v
-        x = x + self.out(mixed.transpose(1, 2).reshape(batch, length, width))
-        return x + self.down(self.up(self.before_mlp(x)))
-
-
-class Learnt(nn.Module):
-    """Position embeddings, (length, width), added to (B, length, width)."""
-
-    def __init__(self, length: int, width: int) -> None:
-        super().__init__()
-        self.table = nn.Parameter(0.02 * torch.randn(length, width))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return x with its positions marked."""
-        return x + self.table[: x.shape[1]]

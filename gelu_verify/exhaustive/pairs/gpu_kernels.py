@@ -143,8 +143,9 @@ def rows_kernel(
             sure = (packed & 1) == 1
         index = row.to(tl.int64) * 65536 + column
         got = _number(tl.load(actual_ptr + index), IS_BF16)
-        magnitude = y.to(tl.int64, bitcast=True) & 0x7FFFFFFFFFFFFFFF
-        scale = tl.load(scales_ptr + (magnitude >> 52))
+        # Not the bits without their sign: that becomes a float's |y|, which may give NaN a sign
+        # again, and an index of up to 4095.
+        scale = tl.load(scales_ptr + ((y.to(tl.int64, bitcast=True) >> 52) & 0x7FF))
         error = (got - y) * scale
         size = tl.abs(error)
         due = tl.abs(y) < overflow
