@@ -10,8 +10,8 @@ from pathlib import Path
 import torch
 
 from gelu_verify import operators
+from gelu_verify.elements import Elements
 from gelu_verify.formats import Format, tensors
-from gelu_verify.judge import Elements
 from gelu_verify.measure.error import measure
 from gelu_verify.measure.regions import Regions
 from gelu_verify.measure.summary import Batch

@@ -14,10 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gelu_verify import contracts, operators
+from gelu_verify.allowances import cancellation_ratio
 from gelu_verify.contracts import BUILT_IN, Contract
+from gelu_verify.elements import Elements
 from gelu_verify.errors import EmptySampleError
 from gelu_verify.formats import FORMATS
-from gelu_verify.judge import Elements, Tally, cancellation_ratio, judge
+from gelu_verify.judge import Tally, judge
 from gelu_verify.measure.error import Class, Errors, measure
 from gelu_verify.measure.regions import Region
 from gelu_verify.measure.summary import Batch, Sample

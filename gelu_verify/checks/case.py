@@ -10,13 +10,15 @@ from typing import Any
 import torch
 
 from gelu_verify import describe
+from gelu_verify.allowances import strength
 from gelu_verify.contracts import Contract
+from gelu_verify.elements import Elements
 from gelu_verify.exhaustive import transport
 from gelu_verify.exhaustive.census import Census
 from gelu_verify.formats import tensors
 from gelu_verify.inputs.sweep import Sweep
 from gelu_verify.job import Job, reproduce
-from gelu_verify.judge import Elements, Verdicts, judge, strength
+from gelu_verify.judge import Verdicts, judge
 from gelu_verify.kernels.subject import Subject
 from gelu_verify.measure.error import Class, measure
 from gelu_verify.measure.regions import Regions

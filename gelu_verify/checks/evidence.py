@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from gelu_verify.allowances import cancellation_ratio, rounds_intermediate
 from gelu_verify.checks.case import Case
 from gelu_verify.contracts import BUILT_IN, Contract
 from gelu_verify.contracts import get as get_contract
 from gelu_verify.exhaustive.census import Census
-from gelu_verify.judge import Tally, cancellation_ratio, judge, rounds_intermediate
+from gelu_verify.judge import Tally, judge
 from gelu_verify.measure import envelope
 from gelu_verify.measure.envelope import Reach
 from gelu_verify.measure.error import Class

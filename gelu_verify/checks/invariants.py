@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import torch
 
+from gelu_verify.allowances import permitted
 from gelu_verify.checks.case import Case, Outcome
+from gelu_verify.elements import Elements
 from gelu_verify.exhaustive.census import Census
-from gelu_verify.judge import Elements, permitted
 from gelu_verify.measure.summary import Batch, Sample
 from gelu_verify.records import FindingStatus
 from gelu_verify.reference.oracle import minimum

@@ -9,9 +9,9 @@ from __future__ import annotations
 import torch
 
 from gelu_verify.checks.case import Case, Outcome
+from gelu_verify.elements import Elements
 from gelu_verify.formats import tensors
 from gelu_verify.inputs.layouts import COLUMNS, ROUTES, ROW_ROUTES, Route
-from gelu_verify.judge import Elements
 from gelu_verify.kernels.subject import KernelFailure, is_refusal, require_like
 from gelu_verify.measure.summary import Sample
 from gelu_verify.records import FindingStatus

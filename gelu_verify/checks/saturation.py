@@ -13,9 +13,9 @@ import torch
 
 from gelu_verify import describe
 from gelu_verify.checks.case import Case, Outcome
+from gelu_verify.elements import Elements
 from gelu_verify.exhaustive.census import Census
 from gelu_verify.formats import tensors
-from gelu_verify.judge import Elements
 from gelu_verify.operators import at_neutral
 from gelu_verify.records import FindingStatus, Saturation
 from gelu_verify.report.numbers import figure

@@ -15,6 +15,7 @@ from gelu_verify.cli.wanted import Wanted
 if TYPE_CHECKING:
     from gelu_verify.campaign.run import Plan
     from gelu_verify.job import Job
+    from gelu_verify.kernels.isolation import Limits
     from gelu_verify.rewriting.run import Request
 
 
@@ -167,7 +168,7 @@ def command(
 
         names = [name for name, _ in selected]
         models = plan_models(names, rewrite, format_names, contract, device)
-        _verify_models(models, None if in_process else timeout, wanted)
+        _verify_models(models, None if in_process else limits, wanted)
     jobs = [
         job
         for name, own_formats in selected
@@ -219,18 +220,18 @@ def _require_no_kernel_options(**given: object) -> None:
             raise UsageError(f"{option}: got {value} and --rewrite, expected one. Drop --{option}.")
 
 
-def _verify_models(models: list[Request], seconds: float | None, wanted: Wanted) -> NoReturn:
-    """Verify rewritten models instead of kernels, and exit; seconds: None for in this process."""
+def _verify_models(models: list[Request], limits: Limits | None, wanted: Wanted) -> NoReturn:
+    """Verify rewritten models instead of kernels, and exit; limits: None for in this process."""
     from gelu_verify.records import Results
     from gelu_verify.rewriting import isolated, run
 
-    if seconds is None:
+    if limits is None:
         with contextlib.redirect_stdout(sys.stderr):
             done = [run.run_here(model) for model in models]
         kernels = tuple(result for results in done for result in results.kernels)
         results = Results(environment=done[0].environment, kernels=kernels)
     else:
-        results = isolated.run(models, seconds)
+        results = isolated.run(models, limits)
     wanted.deliver(results)
     raise typer.Exit(results.exit_status)
 

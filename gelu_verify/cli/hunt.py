@@ -37,7 +37,7 @@ def command(
     ] = False,
     device: options.Device = "cpu",
     seconds: Annotated[float, typer.Option(min=0.1, help="How long to search.")] = 30.0,
-    timeout: Annotated[float, options.timeout("without an answer after which it is ended")] = 60.0,
+    timeout: Annotated[float, options.timeout("the kernel may take without an answer")] = 60.0,
     seed: Annotated[int, options.seed("the search")] = 0,
     save: Annotated[
         Path | None,
@@ -62,8 +62,10 @@ def command(
     from gelu_verify.hunt.cases import stored as found_cases
     from gelu_verify.hunt.records import HuntRequest
     from gelu_verify.inputs.problems import stored
+    from gelu_verify.kernels.listener import Limits
     from gelu_verify.report import files
 
+    limits = Limits.default(timeout)
     job, over_cases = _job(kernel, operator, formula, format, device, seed, backward, cases)
     for path in (json, save):
         files.require_writable(path)
@@ -71,7 +73,7 @@ def command(
         # One that cannot be read is told now, not after the search.
         stored.read(save) if over_cases else hard_cases.read(save)
     request = HuntRequest(job=job, cases=over_cases, seconds=seconds)
-    report = isolated.run(request, timeout, lambda _: None)
+    report = isolated.run(request, limits, lambda _: None)
     if json is not None:
         files.put(json, report.model_dump_json(indent=2) + "\n")
     if str(json) != files.STDOUT:

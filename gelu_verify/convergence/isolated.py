@@ -27,7 +27,7 @@ def run(experiment: Experiment, limits: Limits, on_run: OnRun) -> Convergence:
     ):
         try:
             while True:
-                event = child.next(where == "start-up")
+                event = child.next()
                 if event["event"] == "done":
                     return Convergence.model_validate_json(event["record"])
                 if event["event"] == "start":

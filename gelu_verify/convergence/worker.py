@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from gelu_verify.convergence.experiment import Experiment
 from gelu_verify.convergence.records import Convergence
-from gelu_verify.errors import GeluVerifyError
-from gelu_verify.kernels.telling import begin, tell
+from gelu_verify.kernels.telling import begin, tell, telling_errors
 
 
 def main() -> None:
@@ -19,9 +18,6 @@ def main() -> None:
     def on_run(done: float, total: int, what: str) -> None:
         tell(events, "run", done=done, total=total, what=what)
 
-    try:
+    with telling_errors(events):
         found = experiments.run(Experiment.model_validate(request), on_run, on_start=on_start)
-    except GeluVerifyError as error:
-        tell(events, "error", message=str(error), exit_status=error.exit_status)
-        return
-    tell(events, "done", record=found.model_dump_json())
+        tell(events, "done", record=found.model_dump_json())

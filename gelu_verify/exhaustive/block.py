@@ -7,9 +7,9 @@ from functools import cached_property
 
 import torch
 
+from gelu_verify.elements import Elements
 from gelu_verify.exhaustive import exact as block_exact
 from gelu_verify.exhaustive.spans import EPSILON, FP32, Span, Zone
-from gelu_verify.judge import Elements
 from gelu_verify.measure.error import measure
 from gelu_verify.measure.regions import REGIONS
 from gelu_verify.measure.summary import Batch, Sample

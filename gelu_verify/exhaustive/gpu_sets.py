@@ -1,4 +1,4 @@
-"""Which sets of the figures an element beyond 4 ULP belongs to, in Triton: ``judge.covers``.
+"""Which sets of the figures an element beyond 4 ULP belongs to, in Triton: ``allowances.covers``.
 
 Pure functions of values already loaded. ``constants`` are those of ``gpu_engine``; every number
 that float32 does not hold is among them. A verdict within 1e-7 of its limit is left to the judge.
@@ -52,7 +52,7 @@ def _slack(x, constants, FORMULA: tl.constexpr, DERIVATIVE: tl.constexpr):
 
 @triton.jit
 def _argument_slack(x, y, ulp, constants, FORMULA: tl.constexpr):
-    """Return ``judge.argument_slack``: what rounding the tail's argument explains."""
+    """Return ``allowances.argument_slack``: what rounding the tail's argument explains."""
     size = tl.abs(x)
     if FORMULA == "sigmoid":
         condition = size * tl.load(constants + 12) * 2.0
@@ -68,7 +68,7 @@ def _argument_slack(x, y, ulp, constants, FORMULA: tl.constexpr):
 def _covered(x, got, y, ulp, below, constants, FORMULA: tl.constexpr, DERIVATIVE: tl.constexpr):
     """Return 1 where cancellation covers an error, 0 where not, -1 if too near to tell.
 
-    As ``judge.cancellation_ratio`` does, y being the value of the formula.
+    As ``allowances.cancellation_ratio`` does, y being the value of the formula.
     """
     slack = _slack(x, constants, FORMULA, DERIVATIVE)
     if DERIVATIVE == 0:

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 
 from gelu_verify import contracts
+from gelu_verify.allowances import ZERO_BELOW
 from gelu_verify.contracts import BUILT_IN, AllowanceKind, Contract
 from gelu_verify.exhaustive.measuring import OPEN, Pass
 from gelu_verify.exhaustive.spans import FP32
-from gelu_verify.judge import ZERO_BELOW
 
 _MARGIN = 1e-7
 _GUARD, _CANCELLATION, _ = contracts.get("approximation").allowances

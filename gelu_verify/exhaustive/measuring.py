@@ -14,12 +14,14 @@ from dataclasses import dataclass
 
 import torch
 
+from gelu_verify.allowances import permitted
 from gelu_verify.contracts import BUILT_IN, Contract, Subnormals, ZeroSign, beside_built_in
+from gelu_verify.elements import Elements
 from gelu_verify.exhaustive import exact as block_exact
 from gelu_verify.exhaustive.block import Block, Results
 from gelu_verify.exhaustive.census import Census
 from gelu_verify.exhaustive.spans import EPSILON, Span, Zone, turning_pattern, within
-from gelu_verify.judge import Elements, Tally, Verdicts, judge, permitted
+from gelu_verify.judge import Tally, Verdicts, judge
 from gelu_verify.measure.envelope import Spread
 from gelu_verify.measure.error import Class
 from gelu_verify.measure.summary import LARGEST_BATCH, Batch, ClassTally, worse

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from gelu_verify.elements import Elements
 from gelu_verify.exhaustive import exact
 from gelu_verify.exhaustive.spans import EPSILON, FP32, turning_pattern
-from gelu_verify.judge import Elements
 from gelu_verify.measure.error import measure
 from gelu_verify.measure.regions import TINY_BELOW, Regions
 from gelu_verify.measure.summary import Batch

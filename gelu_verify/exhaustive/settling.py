@@ -14,6 +14,8 @@ from typing import Protocol
 import numpy as np
 import torch
 
+from gelu_verify.allowances import permitted
+from gelu_verify.elements import Elements
 from gelu_verify.exhaustive import scattered, settled
 from gelu_verify.exhaustive.block import Results
 from gelu_verify.exhaustive.figures import Figures
@@ -22,7 +24,6 @@ from gelu_verify.exhaustive.limits import back_from
 from gelu_verify.exhaustive.measuring import Pass
 from gelu_verify.exhaustive.scattered import Scattered
 from gelu_verify.exhaustive.spans import turning_pattern
-from gelu_verify.judge import Elements, permitted
 
 _UNSIGNED = 0xFFFF_FFFF
 #: Elements collected before they are judged: judging a few costs as much as judging thousands.

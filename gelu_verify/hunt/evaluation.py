@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import torch
 
+from gelu_verify.elements import Elements
 from gelu_verify.formats import tensors
 from gelu_verify.hunt.climbing import UNSCORED
-from gelu_verify.judge import Elements
 from gelu_verify.kernels.subject import Subject
 from gelu_verify.measure.error import Class, Errors, measure
 from gelu_verify.measure.regions import REGIONS, Region, Regions

@@ -16,7 +16,7 @@ Events = queue.Queue[dict[str, Any] | None]
 
 
 def spawn(
-    module: str, request: Any, device: str, stderr: IO[str], threads: int | None = None
+    module: str, request: Any, device: str, stderr: IO[str], threads: int | None
 ) -> subprocess.Popen[str]:
     """Start ``module.main`` in a child with ``request`` as JSON on its stdin.
 

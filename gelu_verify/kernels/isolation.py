@@ -64,7 +64,7 @@ class _Batch:
         with Listener(_WORKER, request, self.jobs[0].device, limits, stderr) as child:
             try:
                 while self.finished < len(self.jobs):
-                    self._handle(child.next(self.check == "start-up", stop), outcome)
+                    self._handle(child.next(stop), outcome)
             except Ended as ended:
                 return self._stopped(outcome, ended)
         return self.finished

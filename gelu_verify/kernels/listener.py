@@ -54,11 +54,15 @@ class Interrupted(GeluVerifyError):
 
 
 class Ended(Exception):
-    """The child died, was silent for too long, or grew too large, and why in a line."""
+    """The child died, was silent for too long, or grew too large.
 
-    def __init__(self, status: Status, reason: str) -> None:
-        super().__init__(reason)
-        self.status, self.reason = status, reason
+    what: that in a line. reason: the same with what a user may do, where an option helps.
+    """
+
+    def __init__(self, status: Status, what: str, next_step: str = "") -> None:
+        self.status, self.what = status, what
+        self.reason = f"{what}. {next_step}" if next_step else what
+        super().__init__(self.reason)
 
 
 class Listener:
@@ -74,6 +78,7 @@ class Listener:
             target=process.read, args=(self.child, self.events), daemon=True
         )
         self.reader.start()
+        self.starting = True
         self.spent = 0.0
         self.heard = time.monotonic()
 
@@ -83,11 +88,11 @@ class Listener:
     def __exit__(self, *_: object) -> None:
         process.kill(self.child)
 
-    def next(self, starting: bool, stop: threading.Event | None = None) -> dict[str, Any]:
-        """Return the next event of the child.
+    def next(self, stop: threading.Event | None = None) -> dict[str, Any]:
+        """Return the next event of the child; the first says that it has imported what it needs.
 
-        starting: it may still be importing. Raises :class:`Ended` where none will come,
-        :class:`WorkerError` for an error it tells, :class:`Interrupted` when ``stop`` is set.
+        Raises :class:`Ended` where none will come, :class:`WorkerError` for an error it tells,
+        :class:`Interrupted` when ``stop`` is set.
         """
         while True:
             if stop is not None and stop.is_set():
@@ -95,7 +100,7 @@ class Listener:
             try:
                 event = self.events.get(timeout=_POLL_SECONDS)
             except queue.Empty:
-                self._require_within(self.spent + time.monotonic() - self.heard, starting)
+                self._require_within(self.spent + time.monotonic() - self.heard)
                 if not process.has_ended(self.child):
                     continue
                 # Something the kernel started may hold the pipe open for ever.
@@ -115,16 +120,15 @@ class Listener:
         if event["event"] == "busy":
             self.spent += now - self.heard
         elif event["event"] != "own":
-            self.spent = 0.0
+            self.spent, self.starting = 0.0, False
         self.heard = now
 
-    def _require_within(self, spent: float, starting: bool) -> None:
+    def _require_within(self, spent: float) -> None:
         """Raise where the child has taken too much time or memory."""
-        allowed = max(self.limits.seconds, _START_UP_SECONDS if starting else 0.0)
+        allowed = max(self.limits.seconds, _START_UP_SECONDS if self.starting else 0.0)
         if spent > allowed:
-            raise Ended(
-                Status.TIMED_OUT, f"no answer within {allowed:g} s. Raise --timeout if it may"
-            )
+            what = f"no answer within {allowed:g} s"
+            raise Ended(Status.TIMED_OUT, what, "Raise --timeout if it may")
         try:
             resident = psutil.Process(self.child.pid).memory_info().rss
         except psutil.Error:

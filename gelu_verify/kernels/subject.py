@@ -24,6 +24,15 @@ _FORMAT_WORDS = (
 )
 
 
+def wait_for(device: torch.device) -> None:
+    """Wait until a device is done: what a kernel does on a GPU takes time, and fails, after a call.
+
+    To be called where the time is the kernel's, else a hang there is never ended.
+    """
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
 @dataclass
 class Callee:
     """A callable with all that is declared about it, whatever it computes.
@@ -51,8 +60,7 @@ class Callee:
         try:
             with activity.of_kernel():
                 result = self.function(*arguments, **options)
-                if self.device.type == "cuda":
-                    torch.cuda.synchronize(self.device)
+                wait_for(self.device)
         except (Exception, SystemExit) as error:
             raise failure(error) from error
         finally:

@@ -12,8 +12,10 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from typing import IO, Any
 
+from gelu_verify.errors import GeluVerifyError
 from gelu_verify.kernels import activity
 from gelu_verify.kernels.allocator import keep_freed_memory
 from gelu_verify.kernels.orphans import leave_with_parent
@@ -26,6 +28,8 @@ def begin() -> tuple[Any, IO[str]]:
     """Return the request and where events go; from here on the kernel's stdout is stderr."""
     leave_with_parent()
     keep_freed_memory()
+    # Nothing that Hypothesis notes is for the user's folder: no folder can be made below a file.
+    os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = os.devnull
     request = json.load(sys.stdin)
     events = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
@@ -38,6 +42,15 @@ def tell(events: IO[str], kind: str, **content: object) -> None:
     with _LOCK:
         events.write(json.dumps({"event": kind, **content}) + "\n")
         events.flush()
+
+
+@contextlib.contextmanager
+def telling_errors(events: IO[str]) -> Iterator[None]:
+    """End what is inside at an error of ours, and tell it: the parent raises it as its own."""
+    try:
+        yield
+    except GeluVerifyError as error:
+        tell(events, "error", message=str(error), exit_status=error.exit_status)
 
 
 def _tell_time(events: IO[str]) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from typing import IO
 
-from gelu_verify.errors import GeluVerifyError
 from gelu_verify.job import Job
-from gelu_verify.kernels.telling import begin, tell
+from gelu_verify.kernels.telling import begin, tell, telling_errors
 from gelu_verify.records import KernelResult
 
 
@@ -22,11 +20,7 @@ def serve(jobs: list[Job], events: IO[str]) -> None:
         def progress(check: str, known: KernelResult, send: partial[None] = send) -> None:
             send("check", check=check, result=known.model_dump_json())
 
-        try:
-            result = pipeline.check(job, progress)
-        except GeluVerifyError as error:
-            send("error", message=str(error), exit_status=error.exit_status)
-            return
+        result = pipeline.check(job, progress)
         found = result.model_dump_json() if result else None
         send("done", result=found, runtime=provenance.runtime(job.device))
 
@@ -34,10 +28,5 @@ def serve(jobs: list[Job], events: IO[str]) -> None:
 def main() -> None:
     """Read a JSON list of jobs from stdin and serve."""
     request, events = begin()
-    # Nothing that Hypothesis notes is for the user's folder: no folder can be made below a file.
-    os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = os.devnull
-    serve([Job.model_validate(item) for item in request], events)
-
-
-if __name__ == "__main__":
-    main()
+    with telling_errors(events):
+        serve([Job.model_validate(item) for item in request], events)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -84,8 +86,21 @@ def replace(path: Path, text: str) -> None:
 def read(path: Path, kind: type[R] = Results) -> R:  # type: ignore[assignment]
     """Read a JSON file of results, of a check by default; anything else is a usage error."""
     text = read_text(path, "results", LARGEST)
-    try:
+    with _refusing(path):
         return kind.model_validate_json(text)
+
+
+def record(content: dict[str, Any], kind: type[R], path: Path) -> R:
+    """Return the record of a JSON file's content, where its kind was found in it."""
+    with _refusing(path):
+        return kind.model_validate(content)
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """Turn what is wrong with a file's record into a usage error."""
+    try:
+        yield
     except ValidationError as error:
         detail = str(error).splitlines()[0]
         raise UsageError(

@@ -2,56 +2,46 @@
 
 from __future__ import annotations
 
-import queue
 import tempfile
-import threading
-from typing import IO
 
 from gelu_verify import provenance
-from gelu_verify.kernels import child as process
-from gelu_verify.kernels.isolation import WorkerError
-from gelu_verify.records import Finding, FindingStatus, KernelResult, Results, Status
+from gelu_verify.kernels.listener import Ended, Limits, Listener
+from gelu_verify.records import Finding, FindingStatus, KernelResult, Results
 from gelu_verify.rewriting.run import Request
 
 _WORKER = "gelu_verify.rewriting.worker"
-#: Starting Python, importing torch and evaluating a model in float64 are not the kernels' time.
-_OWN_SECONDS = 240.0
 
 
-def run(requests: list[Request], seconds: float) -> Results:
-    """Verify models one after another; one without an answer after ``seconds`` is ended.
+def run(requests: list[Request], limits: Limits) -> Results:
+    """Verify models one after another; one that goes beyond a limit is ended.
 
-    Raises ``WorkerError`` for what is wrong with a request, with its exit status.
+    limits.seconds: what the model and its operators may take in a stage (making and rewriting it,
+    the original, the rewritten model, its sites). Float64 and bounds do not count. Raises
+    ``WorkerError`` for what is wrong with a request, with its exit status.
     """
-    done = []
-    for request in requests:
-        with tempfile.TemporaryFile("w+", errors="replace") as stderr:
-            done.append(_one(request, seconds + _OWN_SECONDS, stderr))
+    done = [_one(request, limits) for request in requests]
     kernels = tuple(result for results in done for result in results.kernels)
     return Results(environment=done[0].environment, kernels=kernels)
 
 
-def _one(request: Request, allowed: float, stderr: IO[str]) -> Results:
-    child = process.spawn(_WORKER, request.model_dump(mode="json"), request.device, stderr)
-    events: process.Events = queue.Queue()
-    threading.Thread(target=process.read, args=(child, events), daemon=True).start()
-    try:
-        event = events.get(timeout=allowed)
-        if event is None:
-            return _ended(request, Status.CRASHED, process.death(child, stderr))
-    except queue.Empty:
-        message = f"no answer within {allowed:g} s. Raise --timeout if it may"
-        return _ended(request, Status.TIMED_OUT, message)
-    finally:
-        process.kill(child)
-    if event["event"] == "error":
-        raise WorkerError(event["message"], event["exit_status"])
+def _one(request: Request, limits: Limits) -> Results:
+    asked = request.model_dump(mode="json")
+    with (
+        tempfile.TemporaryFile("w+", errors="replace") as stderr,
+        Listener(_WORKER, asked, request.device, limits, stderr) as child,
+    ):
+        try:
+            while (event := child.next())["event"] != "done":
+                pass
+        except Ended as ended:
+            return _ended(request, ended)
     return Results.model_validate_json(event["results"])
 
 
-def _ended(request: Request, status: Status, message: str) -> Results:
+def _ended(request: Request, ended: Ended) -> Results:
+    """Return the results of a model whose child was ended, or ended itself."""
     finding = Finding(
-        check="call", status=FindingStatus.FAILED, message=message, reproduce=request.command
+        check="call", status=FindingStatus.FAILED, message=ended.reason, reproduce=request.command
     )
     result = KernelResult(
         name=request.target,
@@ -60,7 +50,7 @@ def _ended(request: Request, status: Status, message: str) -> Results:
         formula="-",
         format=request.format or "-",
         device=request.device,
-        status=status,
+        status=ended.status,
         contract=request.contract,
         findings=(finding,),
     )

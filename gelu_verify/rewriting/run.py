@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from gelu_verify import contracts, formats
 from gelu_verify.errors import UsageError
-from gelu_verify.kernels import loading
+from gelu_verify.kernels import activity, loading
 from gelu_verify.kernels.spec import KernelSpec
 from gelu_verify.records import Results
+
+#: Called when a stage starts in which the model or its operators run.
+OnStage = Callable[[], None]
 
 
 class Request(BaseModel):
@@ -57,21 +60,24 @@ def plan(
     ]
 
 
-def run_here(request: Request) -> Results:
+def run_here(request: Request, on_stage: OnStage = lambda: None) -> Results:
     """Make, rewrite and verify a model in this process.
 
-    Raises ``UsageError`` where there is no such model, module or way to trace it.
+    The time of the model and of its operators is the kernel's. Raises ``UsageError`` where there is
+    no such model, module or way to trace it.
     """
     if request.device == "cpu":
         os.environ.setdefault("TRITON_INTERPRET", "1")
     from gelu_verify.rewriting.verification import verify
     from reference_kernels.rewriting import rewrite
 
-    model, inputs = _made(request.target, request.format, request.device)
-    try:
-        rewritten, _ = rewrite(model, inputs, _operators(request.operators))
-    except ValueError as error:
-        raise UsageError(f"{request.target}: {error}") from None
+    on_stage()
+    with activity.of_kernel():
+        model, inputs = _made(request.target, request.format, request.device)
+        try:
+            rewritten, _ = rewrite(model, inputs, _operators(request.operators))
+        except ValueError as error:
+            raise UsageError(f"{request.target}: {error}") from None
     return verify(
         model,
         rewritten,
@@ -79,6 +85,7 @@ def run_here(request: Request) -> Results:
         contract=request.contract,
         name=request.target,
         reproduce=request.command,
+        on_stage=on_stage,
     )
 
 

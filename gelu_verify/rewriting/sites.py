@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
+from gelu_verify.kernels import activity
+from gelu_verify.kernels.subject import wait_for
 from gelu_verify.rewriting import exact
 from reference_kernels.rewriting import Replaced
 
@@ -76,5 +78,8 @@ def gradients(visit: Visit) -> tuple[Tensor | None, ...] | None:
     if not visit.dys:
         return None
     leaves = tuple(part.detach().requires_grad_() for part in visit.inputs)
-    result = visit.function(*leaves, visit.site.formula)
-    return torch.autograd.grad(result, leaves, visit.dys[0], allow_unused=True)
+    with activity.of_kernel():
+        result = visit.function(*leaves, visit.site.formula)
+        parts = torch.autograd.grad(result, leaves, visit.dys[0], allow_unused=True)
+        wait_for(result.device)
+    return parts

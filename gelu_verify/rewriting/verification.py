@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import fx, nn
+from torch import Tensor, fx, nn
 
 from gelu_verify import contracts, provenance
 from gelu_verify.bounds import Arithmetic
 from gelu_verify.contracts import Contract
 from gelu_verify.errors import UsageError
 from gelu_verify.formats import Format, tensors
-from gelu_verify.kernels import interpreter
+from gelu_verify.kernels import activity, interpreter
 from gelu_verify.kernels.failure import failure
+from gelu_verify.kernels.subject import wait_for
 from gelu_verify.records import (
     Finding,
     FindingStatus,
@@ -28,6 +30,7 @@ from gelu_verify.report.numbers import figure
 from gelu_verify.rewriting import comparison
 from gelu_verify.rewriting.evaluation import Evaluation, evaluate
 from gelu_verify.rewriting.judging import Judged, judge
+from gelu_verify.rewriting.run import OnStage
 from gelu_verify.rewriting.sites import Capturing, Visit
 from reference_kernels.rewriting import Report
 
@@ -43,17 +46,21 @@ def verify(
     contract: str = contracts.DEFAULT,
     name: str = "model",
     reproduce: str | None = None,
+    on_stage: OnStage = lambda: None,
 ) -> Results:
     """Return what holds of a model that ``reference_kernels.rewriting.rewrite`` gave.
 
-    Runs both models in this process, forward and backward, and in float64. Raises ``UsageError``
-    for a model that no rewrite gave, or whose result is no function of its inputs.
+    Runs both models in this process, forward and backward, and in float64. on_stage: called before
+    each of them runs, and before their sites do. Raises ``UsageError`` for a model that no rewrite
+    gave, or whose result is no function of its inputs.
     """
     report = rewritten.meta.get("rewriting")
     if not isinstance(report, Report):
         raise UsageError("rewritten: got a module that no rewrite gave, expected rewrite()'s.")
     device = next((str(p.device) for p in model.parameters()), "cpu")
-    run = _Run(model, rewritten, report, inputs, contracts.get(contract), name, device, reproduce)
+    run = _Run(
+        model, rewritten, report, inputs, contracts.get(contract), name, device, reproduce, on_stage
+    )
     environment = provenance.environment(provenance.runtime(device))
     return Results(environment=environment, kernels=tuple(run.results()))
 
@@ -70,6 +77,7 @@ class _Run:
     name: str
     device: str
     reproduce: str | None
+    on_stage: OnStage
     started: float = field(default_factory=time.perf_counter)
     launches: int = field(default_factory=interpreter.launches)
 
@@ -82,12 +90,13 @@ class _Run:
         if not self.report.replaced:
             nothing = self._finding("sites", FindingStatus.SKIPPED, "nothing was replaced")
             return [self._result("-", Status.UNAVAILABLE, [nothing, *left])]
-        original = self._evaluated(self.model)
-        comparison.require_deterministic(original, self._evaluated(self.model))
+        own = dict(self.model.named_parameters())
+        original = self._evaluated(self.model, own)
+        comparison.require_deterministic(original, self._evaluated(self.model, own))
         capturing = Capturing(self.rewritten, self.report.replaced)
         named = comparison.parameters(self.model, self.rewritten)
         try:
-            got = evaluate(capturing.run, named, self.inputs, _SEED)
+            got = self._evaluated(capturing.run, named)
         except (Exception, SystemExit) as error:
             crash = self._finding("call", FindingStatus.FAILED, str(failure(error)))
             return [self._result("-", Status.CRASHED, [crash, *left])]
@@ -97,8 +106,13 @@ class _Run:
             formats.setdefault(tensors.format_of(visit.result.dtype), []).append(visit)
         return [self._format(fmt, visits, facts) for fmt, visits in formats.items()]
 
-    def _evaluated(self, model: nn.Module) -> Evaluation:
-        return evaluate(model, dict(model.named_parameters()), self.inputs, _SEED)
+    def _evaluated(self, run: Callable[..., Any], parameters: Mapping[str, Tensor]) -> Evaluation:
+        """Evaluate a model in its own format, as the kernel's time."""
+        self.on_stage()
+        with activity.of_kernel():
+            found = evaluate(run, parameters, self.inputs, _SEED)
+            wait_for(torch.device(self.device))
+        return found
 
     def _model(self, original: Evaluation, got: Evaluation) -> list[Finding]:
         """Return what is true of the model as a whole."""
@@ -117,6 +131,7 @@ class _Run:
 
     def _format(self, fmt: Format, visits: list[Visit], facts: list[Finding]) -> KernelResult:
         arithmetic = Arithmetic.of(fmt, self.contract, self.device)
+        self.on_stage()
         with torch.enable_grad():
             found = judge(visits, arithmetic)
         replaced = [self._finding("replaced", FindingStatus.NOTED, str(v.site)) for v in visits]

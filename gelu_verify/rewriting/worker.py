@@ -1,25 +1,14 @@
-"""The child process that verifies a model: a request in on stdin, one event out as JSON."""
+"""The child process that verifies a model: a request in on stdin, events out as JSON lines."""
 
 from __future__ import annotations
 
-import json
-import os
-import sys
-
-from gelu_verify.errors import GeluVerifyError
-from gelu_verify.kernels.orphans import leave_with_parent
+from gelu_verify.kernels.telling import begin, tell, telling_errors
 from gelu_verify.rewriting.run import Request, run_here
 
 
 def main() -> None:
-    """Read a request from stdin, give the model a stdout of no consequence, verify, answer."""
-    leave_with_parent()
-    request = Request.model_validate(json.load(sys.stdin))
-    events = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    try:
-        event: dict[str, object] = {"event": "done", "results": run_here(request).model_dump_json()}
-    except GeluVerifyError as error:
-        event = {"event": "error", "message": str(error), "exit_status": error.exit_status}
-    events.write(json.dumps(event) + "\n")
-    events.flush()
+    """Read a request from stdin, verify, tell when each stage starts and the results."""
+    request, events = begin()
+    with telling_errors(events):
+        results = run_here(Request.model_validate(request), lambda: tell(events, "stage"))
+        tell(events, "done", results=results.model_dump_json())

@@ -151,7 +151,7 @@ def _batch(batch: _Batch, profile: Profile, device: str) -> _Found:
     limits = _HARMFUL if harmful else Limits.default(_SECONDS)
     first = [job for entry in batch.entries for job in profile.jobs(entry, device)]
     outcome = isolation.run([*first, *batch.again], limits, lambda index, check: None)
-    usual = usual_isolated.run(first, limits.seconds)
+    usual = usual_isolated.run(first, limits)
     return _Found(
         outcome.results,
         {(job.spec.name, _way(job)): rows for job, rows in zip(first, usual, strict=True)},

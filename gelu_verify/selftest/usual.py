@@ -17,6 +17,7 @@ from torch import Tensor
 from gelu_verify import formats
 from gelu_verify.formats import tensors
 from gelu_verify.job import Job
+from gelu_verify.kernels import activity
 from gelu_verify.kernels.subject import through_autograd
 from gelu_verify.operators import fused
 from gelu_verify.records import UsualVerdict
@@ -83,7 +84,8 @@ def verdicts(job: Job, kernel: Callable[..., Any]) -> tuple[UsualVerdict, ...]:
     reference = eager.function(job.operator, job.formula)
     given = eager.inputs(job.operator, dtype, job.device)
     try:
-        actual = _results(called, given, job)
+        with activity.of_kernel():
+            actual = _results(called, given, job)
     except Exception as error:  # whatever a kernel raises, the test has failed
         return _none(f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
     in_eager = _results(reference, given, job)

@@ -11,12 +11,13 @@ drawn.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from gelu_verify.errors import EmptySampleError, UsageError
 from gelu_verify.statistics import two_sample
 from gelu_verify.statistics.change import DEFAULT, Change, Comparison, Quantity, Setting
 from gelu_verify.statistics.distribution import ErrorDistribution
-from gelu_verify.statistics.intervals import CONFIDENCE
+from gelu_verify.statistics.intervals import CONFIDENCE, Interval
 from gelu_verify.statistics.sample import Sample
 from gelu_verify.statistics.two_sample import Mean
 
@@ -44,18 +45,14 @@ def compare_samples(
     for other regions, EmptySampleError for a region without a result on one side.
     """
     found = []
-    for region, old, new in _shared(before, now):
+    for pair in _shared(before, now, setting):
+        old, new = pair.old, pair.new
         if old.count and new.count:
-            p_value = two_sample.same_law(old, new)
-            found.append(_distribution(region, old, new, setting, p_value))
-        if min(old.count, new.count) >= LEAST_FOR_MEAN:
-            p_value, interval = two_sample.same_mean(_mean(old), _mean(new), CONFIDENCE)
-            bias = _bias(region, old, new, setting, p_value)
-            found.append(bias.model_copy(update={"interval": interval}))
+            found.append(pair.distribution(two_sample.same_law(old, new)))
+        if pair.has_means:
+            found.append(pair.bias(*two_sample.same_mean(_mean(old), _mean(new), CONFIDENCE)))
         counts = [(d.beyond(setting.limit_ulp), d.results) for d in (old, new)]
-        p_value, interval = two_sample.same_fraction(counts[0], counts[1], CONFIDENCE)
-        wrong = _wrong(region, old, new, setting, p_value)
-        found.append(wrong.model_copy(update={"interval": interval}))
+        found.append(pair.wrong(*two_sample.same_fraction(counts[0], counts[1], CONFIDENCE)))
     return found
 
 
@@ -67,17 +64,17 @@ def compare_identical(
     Raises UsageError for other regions or numbers of results: the inputs were not the same.
     """
     found = []
-    for region, old, new in _shared(before, now):
+    for pair in _shared(before, now, setting):
+        old, new = pair.old, pair.new
         if old.results != new.results:
             raise UsageError(
-                f"comparison of {region}: got {new.results} results, expected the {old.results} "
-                "of the same inputs. Compare them as samples."
+                f"comparison of {pair.region}: got {new.results} results, expected the "
+                f"{old.results} of the same inputs. Compare them as samples."
             )
-        quantities = [_wrong(region, old, new, setting)]
+        facts = [pair.wrong()]
         if old.count and new.count:
-            quantities.insert(0, _bias(region, old, new, setting))
-            quantities.insert(0, _distribution(region, old, new, setting))
-        found += [fact.decided() if old != new and fact.effect else fact for fact in quantities]
+            facts = [pair.distribution(), pair.bias(), *facts]
+        found += [fact.decided() if old != new and fact.effect else fact for fact in facts]
     return found
 
 
@@ -102,9 +99,80 @@ def holm(comparisons: Sequence[Comparison], setting: Setting = DEFAULT) -> list[
     return decided
 
 
-def _shared(
-    before: Distributions, now: Distributions
-) -> Iterator[tuple[str, ErrorDistribution, ErrorDistribution]]:
+@dataclass(frozen=True)
+class _Pair:
+    """The errors of one region before and now, and what is compared of them.
+
+    p_value, interval: where they are samples; facts have none.
+    """
+
+    region: str
+    old: ErrorDistribution
+    new: ErrorDistribution
+    setting: Setting
+
+    @property
+    def has_means(self) -> bool:
+        """Whether both have enough errors for a test of their means."""
+        return min(self.old.count, self.new.count) >= LEAST_FOR_MEAN
+
+    def distribution(self, p_value: float | None = None) -> Comparison:
+        """Compare the laws; improved only if errors became smaller, for samples beyond doubt."""
+        before, now = self.old.mean_absolute(), self.new.mean_absolute()
+        improved = now < before
+        if p_value is not None:
+            sizes = _mean(self.old, of_sizes=True), _mean(self.new, of_sizes=True)
+            improved = self.has_means and (
+                two_sample.same_mean(*sizes, confidence=CONFIDENCE)[1].high < 0.0
+            )
+        return Comparison(
+            region=self.region,
+            quantity=Quantity.DISTRIBUTION,
+            before=before,
+            now=now,
+            effect=two_sample.distance(self.old, self.new),
+            minimum_effect=self._least_shift(),
+            improved=improved,
+            p_value=p_value,
+        )
+
+    def bias(self, p_value: float | None = None, interval: Interval | None = None) -> Comparison:
+        """Compare the mean errors; improved if they came nearer to 0."""
+        before, now = self.old.mean(), self.new.mean()
+        return Comparison(
+            region=self.region,
+            quantity=Quantity.BIAS,
+            before=before,
+            now=now,
+            effect=now - before,
+            minimum_effect=self._least_shift(),
+            improved=abs(now) < abs(before),
+            p_value=p_value,
+            interval=interval,
+        )
+
+    def wrong(self, p_value: float | None = None, interval: Interval | None = None) -> Comparison:
+        """Compare the fractions of results beyond the limit."""
+        limit = self.setting.limit_ulp
+        before, now = (d.beyond(limit) / d.results for d in (self.old, self.new))
+        return Comparison(
+            region=self.region,
+            quantity=Quantity.WRONG,
+            before=before,
+            now=now,
+            effect=now - before,
+            minimum_effect=self.setting.minimum_fraction,
+            improved=now < before,
+            p_value=p_value,
+            interval=interval,
+        )
+
+    def _least_shift(self) -> float:
+        relative = self.setting.minimum_relative * self.old.mean_absolute()
+        return max(self.setting.minimum_shift_ulp, relative)
+
+
+def _shared(before: Distributions, now: Distributions, setting: Setting) -> Iterator[_Pair]:
     """Yield the regions that have results, in the order of ``before``."""
     if before.keys() != now.keys():
         raise UsageError(
@@ -120,80 +188,9 @@ def _shared(
                 f"comparison of {region}: got {new.results} results now and {old.results} before, "
                 "expected some of each."
             )
-        yield region, old, new
+        yield _Pair(region, old, new, setting)
 
 
 def _mean(distribution: ErrorDistribution, *, of_sizes: bool = False) -> Mean:
     value = distribution.mean_absolute() if of_sizes else distribution.mean()
     return Mean(value, distribution.variance(of_sizes=of_sizes), distribution.count)
-
-
-def _distribution(
-    region: str,
-    old: ErrorDistribution,
-    new: ErrorDistribution,
-    setting: Setting,
-    p_value: float | None = None,
-) -> Comparison:
-    """Compare the laws; improved only if errors became smaller, for samples beyond doubt."""
-    improved = new.mean_absolute() < old.mean_absolute()
-    if p_value is not None:
-        sizes = _mean(old, of_sizes=True), _mean(new, of_sizes=True)
-        improved = min(old.count, new.count) >= LEAST_FOR_MEAN and (
-            two_sample.same_mean(*sizes, confidence=CONFIDENCE)[1].high < 0.0
-        )
-    return Comparison(
-        region=region,
-        quantity=Quantity.DISTRIBUTION,
-        before=old.mean_absolute(),
-        now=new.mean_absolute(),
-        effect=two_sample.distance(old, new),
-        minimum_effect=_least_shift(old, setting),
-        improved=improved,
-        p_value=p_value,
-    )
-
-
-def _bias(
-    region: str,
-    old: ErrorDistribution,
-    new: ErrorDistribution,
-    setting: Setting,
-    p_value: float | None = None,
-) -> Comparison:
-    before, now = old.mean(), new.mean()
-    return Comparison(
-        region=region,
-        quantity=Quantity.BIAS,
-        before=before,
-        now=now,
-        effect=now - before,
-        minimum_effect=_least_shift(old, setting),
-        improved=abs(now) < abs(before),
-        p_value=p_value,
-    )
-
-
-def _wrong(
-    region: str,
-    old: ErrorDistribution,
-    new: ErrorDistribution,
-    setting: Setting,
-    p_value: float | None = None,
-) -> Comparison:
-    before, now = (d.beyond(setting.limit_ulp) / d.results for d in (old, new))
-    return Comparison(
-        region=region,
-        quantity=Quantity.WRONG,
-        before=before,
-        now=now,
-        effect=now - before,
-        minimum_effect=setting.minimum_fraction,
-        improved=now < before,
-        p_value=p_value,
-    )
-
-
-def _least_shift(before: ErrorDistribution, setting: Setting) -> float:
-    relative = setting.minimum_relative * before.mean_absolute()
-    return max(setting.minimum_shift_ulp, relative)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +10,10 @@ from gelu_verify.hunt import hard_cases, isolated
 from gelu_verify.hunt.records import HuntRequest, HuntStatus
 from gelu_verify.inputs.problems import stored
 from gelu_verify.job import plan
+from gelu_verify.kernels.listener import Limits
 from tests.cli.command import here
+
+HOSTILE = str(Path(__file__).parents[1] / "kernels" / "hostile_kernels.py")
 
 
 @pytest.fixture
@@ -48,6 +52,23 @@ def test_hunt_is_timed_out_when_the_kernel_hangs(hunt):
     done = hunt("tests.hunt.kernels:hangs", "--seconds", "1", "--timeout", "1.5")
     assert done.status == 1
     assert "TIMED OUT" in done.out
+
+
+def test_hunt_of_cases_is_timed_out_when_a_gradient_does_not_come():
+    name = "tests.hunt.kernels:linear_gelu_sleeps_in_its_backward"
+    (job,) = plan(name, operator="linear_gelu", format_names=("fp32",))
+    request = HuntRequest(job=job, cases=True, seconds=60.0)
+    report = isolated.run(request, Limits(seconds=1.5), lambda _: None)
+    assert report.hunt.status is HuntStatus.TIMED_OUT
+    assert report.hunt.message == "no answer within 1.5 s. Raise --timeout if it may"
+
+
+def test_hunt_is_ended_when_the_kernel_fills_its_process():
+    (job,) = plan(f"{HOSTILE}:hoards", format_names=("bf16",))[:1]
+    request = HuntRequest(job=job, seconds=60.0)
+    report = isolated.run(request, Limits(memory=3 << 29), lambda _: None)
+    assert report.hunt.status is HuntStatus.CRASHED
+    assert report.hunt.message.startswith("memory: the kernel's process grew to 1.")
 
 
 @pytest.mark.parametrize(
@@ -103,7 +124,7 @@ def test_what_was_found_is_kept_when_a_hunt_is_interrupted():
 
     (job,) = plan("torch-linear-gelu", format_names=("bf16",))
     request = HuntRequest(job=job, cases=True, seconds=60.0)
-    report = isolated.run(request, 60.0, stop)
+    report = isolated.run(request, Limits(), stop)
     assert report.hunt.status is HuntStatus.INTERRUPTED
     assert report.hunt.exit_status == 130
     assert "Ctrl-C" in report.hunt.message

@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from gelu_verify import contracts, operators
 from gelu_verify.contracts import BUILT_IN
+from gelu_verify.elements import Elements
 from gelu_verify.exhaustive import transport
 from gelu_verify.exhaustive.census import Census
 from gelu_verify.exhaustive.engines import TorchEngine
@@ -18,7 +19,7 @@ from gelu_verify.exhaustive.measuring import Pass
 from gelu_verify.exhaustive.settling import EnginePass
 from gelu_verify.exhaustive.spans import FP32, spans
 from gelu_verify.formats import tensors
-from gelu_verify.judge import Elements, Tally, judge
+from gelu_verify.judge import Tally, judge
 from gelu_verify.kernels.subject import through_autograd
 from gelu_verify.measure.error import Errors, measure
 from gelu_verify.measure.regions import Regions

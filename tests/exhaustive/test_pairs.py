@@ -20,6 +20,7 @@ from gelu_verify import judge as judging
 from gelu_verify.campaign import checked, pair_shard
 from gelu_verify.campaign import run as campaigns
 from gelu_verify.campaign.run import Plan
+from gelu_verify.elements import Elements
 from gelu_verify.errors import UsageError
 from gelu_verify.exhaustive import transport
 from gelu_verify.exhaustive.census import Census
@@ -29,7 +30,7 @@ from gelu_verify.exhaustive.pairs.measuring import PairPass
 from gelu_verify.exhaustive.pairs.reference import OPEN, PATTERNS, pair_reference
 from gelu_verify.formats import tensors
 from gelu_verify.job import plan
-from gelu_verify.judge import Elements, judge
+from gelu_verify.judge import judge
 from gelu_verify.measure.error import measure
 from tests import faulty_kernels as kernels
 

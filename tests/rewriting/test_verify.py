@@ -10,6 +10,7 @@ from torch.nn import functional
 pytest.importorskip("triton", reason="Triton is not installed")
 
 from gelu_verify.errors import UsageError
+from gelu_verify.kernels.listener import Limits
 from gelu_verify.records import Results, Status
 from gelu_verify.rewriting import exact, isolated, run, verify
 from reference_kernels.rewriting import rewrite
@@ -289,12 +290,39 @@ def test_operator_that_ends_its_process_is_a_crash(tmp_path, capsys, monkeypatch
     assert "was killed by signal SIGABRT" in done.out
 
 
-def test_child_without_an_answer_is_ended(tmp_path, monkeypatch):
-    path, operators = tmp_path / "models.py", tmp_path / "operators.py"
-    path.write_text(MODEL)
-    operators.write_text(DIES.replace("os.abort()", "import time; time.sleep(60)"))
-    monkeypatch.setattr(isolated, "_OWN_SECONDS", 0.0)
-    requests = run.plan([f"{path}:make_model"], str(operators))
-    (result,) = isolated.run(requests, 0.5).kernels
-    assert result.status is Status.TIMED_OUT
-    assert "no answer within 0.5 s" in result.findings[0].message
+IN_MODEL = """
+def make_model():
+    import time
+    time.sleep(60)
+"""
+IN_OPERATOR = """
+def linear_gelu(x, weight, bias, formula):
+    import time
+    time.sleep(60)
+"""
+HOARDS = """
+def linear_gelu(x, weight, bias, formula):
+    import time
+    kept = []
+    while True:
+        kept.append(torch.ones(1 << 24))
+        time.sleep(0.02)
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "limits", "status", "message"),
+    [
+        (IN_MODEL, Limits(3.0), Status.TIMED_OUT, "no answer within 3 s. Raise --timeout"),
+        (IN_OPERATOR, Limits(3.0), Status.TIMED_OUT, "no answer within 3 s. Raise --timeout"),
+        (HOARDS, Limits(memory=3 << 29), Status.CRASHED, "memory: the kernel's process grew to 1."),
+    ],
+    ids=["model", "operator", "memory"],
+)
+def test_child_beyond_a_limit_is_ended(code, limits, status, message, tmp_path):
+    path = tmp_path / "models.py"
+    path.write_text(MODEL + code)
+    (result,) = isolated.run(run.plan([f"{path}:make_model"], str(path)), limits).kernels
+    assert result.status is status
+    assert result.findings[0].message.startswith(message)
+    assert result.findings[0].check == "call"

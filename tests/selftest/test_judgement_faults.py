@@ -13,9 +13,10 @@ from types import ModuleType
 import pytest
 import torch
 
-from gelu_verify import contracts, formats, judge, operators
+from gelu_verify import allowances, contracts, formats, judge, operators
 from gelu_verify.bounds import Arithmetic
 from gelu_verify.checks.fused import ratios
+from gelu_verify.elements import Elements
 from gelu_verify.errors import EmptySampleError
 from gelu_verify.measure import error
 from gelu_verify.operators import fused
@@ -81,7 +82,7 @@ def noticed(judging=judge, measuring=error) -> set[str]:
 
     def passes(actual, x=X) -> bool:
         errors = measured(actual, x)
-        part = judging.Elements(GELU, "erf", FP32, (x,), actual, errors)
+        part = Elements(GELU, "erf", FP32, (x,), actual, errors)
         return not judging.judge(contract, part).broken.any()
 
     right = forms.erf(X)
@@ -161,15 +162,17 @@ def test_planted_fault_of_the_measure_is_noticed(old, new, shows):
             "holds |= ~finite_inputs",
             "nan in",
         ),
-        (
-            "return elements.errors.finite & (cancellation_ratio",
-            "return elements.errors.finite | (cancellation_ratio",
-            "doubled",
-        ),
     ],
 )
 def test_planted_fault_of_the_judge_is_noticed(old, new, shows):
     assert shows in noticed(judging=copy(judge, old, new))
+
+
+def test_planted_fault_of_the_allowances_is_noticed(monkeypatch):
+    right = "return elements.errors.finite & (cancellation_ratio"
+    faulty = copy(allowances, right, right.replace("&", "|"))
+    monkeypatch.setattr(judge, "exemptions", faulty.exemptions)
+    assert "doubled" in noticed()
 
 
 def accepted_by(module) -> set[str]:

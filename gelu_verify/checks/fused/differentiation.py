@@ -10,6 +10,7 @@ from gelu_verify.formats import tensors
 from gelu_verify.inputs.problems import Problem
 from gelu_verify.kernels import activity
 from gelu_verify.kernels.failure import ResultFault, failure
+from gelu_verify.kernels.subject import wait_for
 
 Gradients = tuple[Tensor | None, ...]
 
@@ -47,6 +48,7 @@ def gradients(
             parts = torch.autograd.grad(
                 result, arguments, dy, retain_graph=retain, allow_unused=True
             )
+            wait_for(result.device)
     except (Exception, SystemExit) as error:
         if isinstance(error, RuntimeError) and any(text in str(error) for text in _NOT_OFFERED):
             return None

@@ -32,6 +32,7 @@ from gelu_verify.formats import tensors
 from gelu_verify.inputs.problems import Problem, ladder
 from gelu_verify.kernels import activity
 from gelu_verify.kernels.failure import failure
+from gelu_verify.kernels.subject import wait_for
 from gelu_verify.report.numbers import figure
 
 _SIZES = (4, 17)
@@ -130,6 +131,7 @@ def _second(
                 return None
             outputs, weights = zip(*pairs, strict=True)
             second = torch.autograd.grad(outputs, arguments, weights, allow_unused=True)
+            wait_for(result.device)
     except (Exception, SystemExit) as error:
         if any(text in str(error) for text in _NOT_OFFERED):
             return None

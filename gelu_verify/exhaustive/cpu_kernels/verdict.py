@@ -51,7 +51,7 @@ def _slack(x, formula, derivative, unit):
 
 @compiled
 def _argument_slack(x, y, ulp, formula, unit):
-    """Return ``judge.argument_slack``: what rounding the tail's argument explains."""
+    """Return ``allowances.argument_slack``: what rounding the tail's argument explains."""
     size = abs(x)
     if formula == SIGMOID:
         condition, roundings = 1.702 * size, 2.0
@@ -67,7 +67,7 @@ def _argument_slack(x, y, ulp, formula, unit):
 def _covered(x, got, y, ulp, formula, derivative, zero_below, unit):
     """Tell whether cancellation covers an error: 1 yes, 0 no, -1 too near to tell.
 
-    As ``judge.cancellation_ratio`` does, y being the value of ``formula``.
+    As ``allowances.cancellation_ratio`` does, y being the value of ``formula``.
     """
     if derivative == 0 and x < zero_below and got != 0.0:
         slack = _argument_slack(x, y, ulp, formula, unit)
@@ -83,8 +83,8 @@ def _covered(x, got, y, ulp, formula, derivative, zero_below, unit):
 def level_of(x, got, y, formula, derivative, constants, tanh_table, open_width):
     """Return the set that says which built-in contracts an error beyond 4 ULP holds.
 
-    The first of its reasons: ``judge.covers`` for the guard, cancellation, and the tanh form in
-    place of the formula; ``OPEN_LEVEL`` where one is too near to tell.
+    The first of its reasons: ``allowances.covers`` for the guard, cancellation, and the tanh form
+    in place of the formula; ``OPEN_LEVEL`` where one is too near to tell.
     """
     threshold, unit = constants[5], constants[6]
     due = x if derivative == 0 else 1.0

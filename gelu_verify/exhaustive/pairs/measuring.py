@@ -9,12 +9,13 @@ import numpy as np
 import torch
 
 from gelu_verify.contracts import BUILT_IN, Contract, Subnormals, ZeroSign, beside_built_in
+from gelu_verify.elements import Elements
 from gelu_verify.exhaustive.census import Census
 from gelu_verify.exhaustive.pairs import cpu
 from gelu_verify.exhaustive.pairs.figures import PLAIN_LIMITS, Figures, Limits
 from gelu_verify.exhaustive.pairs.reference import OPEN, PATTERNS, PairReference
 from gelu_verify.formats import tensors
-from gelu_verify.judge import Elements, Tally, judge
+from gelu_verify.judge import Tally, judge
 from gelu_verify.measure.error import Class, Errors, measure
 from gelu_verify.measure.regions import REGIONS
 from gelu_verify.measure.summary import Batch, ClassTally, RegionSummary, Sample

@@ -52,7 +52,7 @@ def read(paths: Iterable[Path], baselines: Folder) -> Content:
     for path in paths:
         known = read_json(path, "results", files.LARGEST)
         kind = next((kind for name, kind in _KINDS if name in known), Results)
-        record = files.read(path, kind)
+        record = files.record(known, kind, path)
         source = "/".join(path.parts[-2:])
         if isinstance(record, SelftestResults):
             found.selftests.append((source, record))
