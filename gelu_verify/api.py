@@ -10,7 +10,7 @@ from typing import Any
 from gelu_verify import session
 from gelu_verify.errors import UsageError
 from gelu_verify.job import plan
-from gelu_verify.kernels.isolation import Limits
+from gelu_verify.kernels.listener import Limits
 from gelu_verify.kernels.spec import KernelSpec
 from gelu_verify.records import Results
 

@@ -18,7 +18,8 @@ from gelu_verify.campaign import run as campaigns
 from gelu_verify.campaign.run import Plan
 from gelu_verify.job import Job
 from gelu_verify.kernels import isolation
-from gelu_verify.kernels.isolation import Limits, OnCheck
+from gelu_verify.kernels.isolation import OnCheck
+from gelu_verify.kernels.listener import Limits
 from gelu_verify.records import KernelResult, Results
 
 #: Called with the index of the job, the patterns of its campaign that are done, and all of them.

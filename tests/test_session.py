@@ -5,7 +5,7 @@ import pytest
 from gelu_verify import session
 from gelu_verify.errors import GeluVerifyError
 from gelu_verify.job import plan
-from gelu_verify.kernels.isolation import Limits
+from gelu_verify.kernels.listener import Limits
 from gelu_verify.records import Results, Status
 from tests import faulty_kernels as kernels
 from tests.cases import job

@@ -15,7 +15,7 @@ from gelu_verify.cli.wanted import Wanted
 if TYPE_CHECKING:
     from gelu_verify.campaign.run import Plan
     from gelu_verify.job import Job
-    from gelu_verify.kernels.isolation import Limits
+    from gelu_verify.kernels.listener import Limits
     from gelu_verify.rewriting.run import Request
 
 
@@ -133,7 +133,7 @@ def command(
     from gelu_verify.cli import progress, selection
     from gelu_verify.errors import UsageError
     from gelu_verify.job import plan
-    from gelu_verify.kernels.isolation import Limits
+    from gelu_verify.kernels.listener import Limits
     from gelu_verify.report import files
 
     if all_registered and kernels:

@@ -17,7 +17,8 @@ from gelu_verify.gate import decide
 from gelu_verify.gate.decide import Again
 from gelu_verify.gate.record import GateResults
 from gelu_verify.job import Job
-from gelu_verify.kernels.isolation import Limits, OnCheck
+from gelu_verify.kernels.isolation import OnCheck
+from gelu_verify.kernels.listener import Limits
 from gelu_verify.records import Results
 
 

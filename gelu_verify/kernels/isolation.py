@@ -13,10 +13,8 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from gelu_verify.job import Job, blank, reproduce
-from gelu_verify.kernels.listener import Ended, Interrupted, Limits, Listener, WorkerError
+from gelu_verify.kernels.listener import Ended, Limits, Listener
 from gelu_verify.records import Finding, FindingStatus, KernelResult
-
-__all__ = ["Interrupted", "Limits", "OnCheck", "Outcome", "WorkerError", "run"]
 
 #: Called with the index of the job and the check that starts.
 OnCheck = Callable[[int, str], None]

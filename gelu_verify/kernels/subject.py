@@ -115,7 +115,7 @@ def require_like(
     if result.dtype != dtype or result.shape != shape:
         raise ResultFault(
             f"kernel result: got {result.dtype} {tuple(result.shape)}, "
-            f"expected {dtype} {tuple(shape)}. A kernel keeps the dtype and shape of x."
+            f"expected {dtype} {tuple(shape)}. Return that."
         )
     if device is not None and result.device.type != device.type:
         raise ResultFault(

@@ -13,7 +13,7 @@ from typing import Any
 from gelu_verify import formats, operators, provenance
 from gelu_verify.job import Job, blank
 from gelu_verify.kernels import isolation
-from gelu_verify.kernels.isolation import Limits
+from gelu_verify.kernels.listener import Limits
 from gelu_verify.records import KernelResult, SelftestResults, UsualVerdict
 from gelu_verify.selftest import usual_isolated, verdict
 from gelu_verify.selftest.entry import Defect, Entry, Sound

@@ -13,7 +13,7 @@ from gelu_verify.campaign import checked
 from gelu_verify.campaign import run as campaigns
 from gelu_verify.campaign.run import CampaignStopped, Plan
 from gelu_verify.checks import accuracy, invariants, saturation
-from gelu_verify.kernels.isolation import Limits
+from gelu_verify.kernels.listener import Limits
 from gelu_verify.ledger import Ledger, LedgerRefused
 from gelu_verify.records import FindingStatus, Status
 from tests import faulty_kernels as kernels

@@ -10,7 +10,7 @@ import pytest
 from gelu_verify.errors import UsageError
 from gelu_verify.job import plan
 from gelu_verify.kernels import isolation
-from gelu_verify.kernels.isolation import Limits
+from gelu_verify.kernels.listener import Limits, WorkerError
 from gelu_verify.records import Status
 
 HOSTILE = str(Path(__file__).with_name("hostile_kernels.py"))
@@ -120,7 +120,7 @@ def test_limit_is_refused_when_it_is_no_time(seconds):
 def test_usage_error_travels_when_the_child_finds_it(tmp_path):
     path = tmp_path / "k.py"
     path.write_text("def f(x, y): pass")
-    with pytest.raises(isolation.WorkerError, match="got signature") as caught:
+    with pytest.raises(WorkerError, match="got signature") as caught:
         _run(plan(f"{path}:f", format_names=("bf16",)))
     assert caught.value.exit_status == 2
 
