@@ -79,6 +79,25 @@ def run(
     return Results(environment=provenance.environment(runtime), kernels=results)
 
 
+def at_a_time(jobs: list[Job], workers: int | None = None) -> int:
+    """Return how many kernels run at a time: ``workers``, or one a core, one for a GPU.
+
+    A campaign takes every core itself, and a kernel that is timed has the machine to itself.
+    """
+    if not jobs or any(checked.is_swept(job) or job.speed for job in jobs):
+        return 1
+    kernels = sum(1 for _ in groupby(enumerate(jobs), key=_child))
+    return min(kernels, workers or min(executors.worker_count(job.device) for job in jobs))
+
+
+def shared(limits: Limits, processes: int) -> Limits:
+    """Return the limits of each of some processes at a time: its share of the memory and cores."""
+    if processes == 1:
+        return limits
+    threads = max(1, len(os.sched_getaffinity(0)) // processes)
+    return replace(limits, memory=limits.memory // processes, threads=threads)
+
+
 def _mapped(
     run: Callable[[T], list[KernelResult]], groups: list[T], processes: int, stop: threading.Event
 ) -> list[list[KernelResult]]:

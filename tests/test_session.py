@@ -3,6 +3,7 @@
 import pytest
 
 from gelu_verify import session
+from gelu_verify.campaign import executors
 from gelu_verify.errors import GeluVerifyError
 from gelu_verify.job import plan
 from gelu_verify.kernels.listener import Limits
@@ -63,3 +64,26 @@ def test_error_of_one_kernel_ends_the_others():
     jobs = accuracy_jobs("tests.faulty_kernels:nothing", "tests.hunt.kernels:hangs")
     with pytest.raises(GeluVerifyError, match="nothing of that name"):
         session.run(jobs, Limits(500.0), lambda *_: None, processes=2)
+
+
+def test_a_kernel_a_core_is_checked_at_a_time_unless_it_needs_the_machine(monkeypatch):
+    monkeypatch.setattr(executors, "worker_count", lambda device: {"cpu": 4}.get(device, 1))
+    names = ("tests.faulty_kernels:correct", "tests.faulty_kernels:guarded", "torch-erf")
+    jobs = accuracy_jobs(*names)
+    assert session.at_a_time(jobs) == 3
+    assert session.at_a_time(jobs[:1]) == 1
+    assert session.at_a_time(jobs, 2) == 2
+    assert session.at_a_time(jobs, 9) == 3
+    on_gpu = jobs[0].model_copy(update={"device": "cuda"})
+    assert session.at_a_time([on_gpu, jobs[1]]) == 1
+    timed = jobs[0].model_copy(update={"speed": True})
+    swept = plan("torch-erf", format_names=("fp32",), depth="exhaustive")[0]
+    assert session.at_a_time([timed, jobs[1]], 2) == session.at_a_time([swept, jobs[1]], 2) == 1
+
+
+def test_processes_share_memory_and_cores(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: set(range(8)))
+    whole = Limits(5.0, memory=12 << 30)
+    assert session.shared(whole, 1) == whole
+    assert session.shared(whole, 3) == Limits(5.0, memory=4 << 30, threads=2)
+    assert session.shared(whole, 16).threads == 1

@@ -29,7 +29,7 @@ def command(
         str | None,
         typer.Option(
             help="Comma-separated: fp64, fp32, bf16, fp16, fp8_e4m3fn, fp8_e5m2. "
-            "[default: what it declares, else fp32,bf16,fp16]"
+            "\\[default: what it declares, else fp32,bf16,fp16]"
         ),
     ] = None,
     contract: options.Contract = None,
@@ -77,12 +77,16 @@ def command(
         Path | None,
         typer.Option(
             help="File that keeps what an exhaustive sweep has done, to go on later; that "
-            "of a backward through autograd is FILE-autograd. [default: in the cache folder]"
+            "of a backward through autograd is FILE-autograd. \\[default: in the cache folder]"
         ),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Processes of an exhaustive sweep. [default: one a core or GPU]"),
+        typer.Option(
+            min=1,
+            help="Processes of an exhaustive sweep, or kernels checked at a time. "
+            "\\[default: one a core or GPU]",
+        ),
     ] = None,
     scheduler: Annotated[
         str | None,
@@ -200,7 +204,9 @@ def command(
             with contextlib.redirect_stdout(sys.stderr):
                 results = session.run_here(jobs, bar, plan=how, on_patterns=bar.on_patterns)
         else:
-            results = session.run(jobs, limits, bar, how, bar.on_patterns)
+            processes = session.at_a_time(jobs, workers)
+            limits = session.shared(limits, processes)
+            results = session.run(jobs, limits, bar, how, bar.on_patterns, processes)
     wanted.deliver(results)
     if save_cases is not None:
         from gelu_verify.inputs.problems import stored
@@ -263,6 +269,8 @@ def _plan(
     from gelu_verify.errors import UsageError
 
     given = {"ledger": ledger, "workers": workers, "scheduler": scheduler}
+    if not in_process and len({job.spec.name for job in jobs}) > 1:
+        del given["workers"]  # of several kernels it says how many are checked at a time
     for name, value in given.items():
         if value is None:
             continue

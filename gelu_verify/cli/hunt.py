@@ -21,7 +21,7 @@ def command(
         str | None,
         typer.Option(
             help="fp64, fp32, bf16, fp16, fp8_e4m3fn or fp8_e5m2. "
-            "[default: fp64; of cases the first that the kernel declares]"
+            "\\[default: fp64; of cases the first that the kernel declares]"
         ),
     ] = None,
     cases: Annotated[

@@ -21,7 +21,7 @@ def command(
         list[Path] | None,
         typer.Argument(
             metavar="RESULTS...",
-            help="Files of check, gate, selftest or converge. [default: reports/latest/*.json]",
+            help="Files of check, gate, selftest or converge. \\[default: reports/latest/*.json]",
         ),
     ] = None,
     output: Annotated[

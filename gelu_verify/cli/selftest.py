@@ -27,7 +27,7 @@ def command(
     ] = False,
     device: options.Device = "cpu",
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes at a time. [default: one a core or GPU]")
+        int | None, typer.Option(min=1, help="Processes at a time. \\[default: one a core or GPU]")
     ] = None,
     json: Annotated[Path | None, options.output("the kill matrix")] = None,
     markdown: Annotated[Path | None, options.output("the kill matrix in Markdown")] = None,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 from gelu_verify import session
@@ -43,9 +42,7 @@ def measure(jobs: list[Job], settings: Settings, on_check: OnCheck) -> Results:
     cores = os.cpu_count() or 1
     # A campaign over all inputs of fp32 takes every core itself.
     processes = 1 if any(is_swept(job) for job in jobs) else settings.workers or cores
-    whole = Limits.default(settings.timeout)
-    threads = max(1, cores // processes) if processes > 1 else None
-    limits = replace(whole, memory=whole.memory // processes, threads=threads)
+    limits = session.shared(Limits.default(settings.timeout), processes)
     # A kernel may import what a ledger's key does not cover: a gate measures everything anew.
     with tempfile.TemporaryDirectory() as folder:
         how = Plan(folder=Path(folder), seconds=max(settings.timeout, Plan.seconds))

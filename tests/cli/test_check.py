@@ -63,6 +63,7 @@ def run(tmp_path, monkeypatch, capsys):
         (["k.py:sound", "--workers", "2", *FAST], "workers: got 2, expected --sweep exhaustive"),
         (["k.py:sound", "--scheduler", "tcp://h:1", "--format", "bf16"], "scheduler: got tcp"),
         (["k.py:sound", "--workers", "0"], "Invalid value for '--workers'"),
+        (["k.py:sound", "k.py:prints", "--workers", "2", "--in-process"], "in processes of its"),
         (["k.py:sound", "--workers", "2", "--in-process", *ALL], "in processes of its own"),
         (["k.py:sound", "--workers", "2", "--scheduler", "h", *ALL], "and --scheduler, expected"),
         (["k.py:sound", "--ledger", "l", "--sweep", "exhaustive"], "several kernels or formats"),

@@ -31,6 +31,16 @@ def test_help_tells_all_options_when_asked(capsys, monkeypatch, words, parts):
     assert all(part in " ".join(done.out.split()) for part in parts)
 
 
+def test_help_shows_every_default_that_its_text_states(capsys, monkeypatch):
+    """Brackets are markup to the help's renderer: unescaped, it drops them with what they hold."""
+    for name in get_command(cli.app).commands:
+        shown = " ".join(here(capsys, monkeypatch, name, "--help").out.replace("│", " ").split())
+        for parameter in get_command(cli.app).commands[name].params:
+            stated = " ".join((getattr(parameter, "help", None) or "").replace("\\[", "[").split())
+            _, found, default = stated.rpartition("[default")
+            assert not found or found + default in shown, f"{name} {parameter.name}"
+
+
 def test_help_is_shown_when_nothing_is_asked(capsys, monkeypatch):
     done = here(capsys, monkeypatch)
     assert done.status == 2
