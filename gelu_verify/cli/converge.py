@@ -64,7 +64,8 @@ def command(
     operator has a task.
 
     Exit status: 0 equivalent; 1 different, or the kernel crashed or timed out; 3 not enough seeds
-    to decide. A run that was killed goes on where it was, with the same result.
+    to decide. A run that was killed goes on where it was, with the same result. Trains on one
+    thread unless OMP_NUM_THREADS says otherwise.
 
     Examples: gelu-verify converge torch-erf
     gelu-verify converge triton-geglu --seeds 4

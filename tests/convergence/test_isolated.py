@@ -73,3 +73,15 @@ def _wait_until(holds, seconds=120.0):
     while not holds():
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+@pytest.mark.parametrize(("said", "expected"), [(None, 1), ("2", 2)])
+def test_it_trains_on_one_thread_unless_the_user_says_otherwise(
+    tmp_path, monkeypatch, said, expected
+):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if said:
+        monkeypatch.setenv("OMP_NUM_THREADS", said)
+    experiment = of(kernels.tells_threads, tmp_path / "l.sqlite")
+    found = isolated.run(experiment, AMPLE, lambda *_: None)
+    assert f"threads: {expected}" in found.reasons[0]
