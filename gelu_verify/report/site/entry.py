@@ -64,11 +64,11 @@ def _entry(
     baseline = baselines.found.get((own, mine[0]))
     before = baseline.measurement(result.operator, result.via) if baseline else None
     what = (result.label, result.operator, result.formula, result.format, own)
-    slug = _slug(what, result.accuracy.sweep if result.accuracy else "", taken)
+    slug = page_name(what, result.accuracy.sweep if result.accuracy else "", taken)
     return Entry(result, environment, source, slug, verdicts[0] if verdicts else None, before)
 
 
-def _slug(parts: tuple[str, ...], sweep: str, taken: set[str]) -> str:
+def page_name(parts: tuple[str, ...], sweep: str, taken: set[str]) -> str:
     """Return a file name for a page: legible, of safe characters, not taken yet; and take it.
 
     A digest is added where characters were lost; the sweep, then a number, where the same was

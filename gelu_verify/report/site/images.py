@@ -41,7 +41,8 @@ def write(content: Content, folder: Path, kind: str) -> int:
     kind: svg or png. Raises :class:`UnavailableError` without Matplotlib.
     """
     shown = [(e.slug, e.title, pages.figures(e)) for e in content.entries]
-    shown += [("training", one.title, one.figures) for one in training.shown(content.trainings)]
+    trainings = training.shown(content.trainings)
+    shown += [(f"training.{one.slug}", one.title, one.figures) for one in trainings]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for slug, title, figures in shown:

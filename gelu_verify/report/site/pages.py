@@ -59,6 +59,7 @@ def write(content: Content, folder: Path) -> int:
     written["compare.html"] = _comparison(templates, entries)
     written |= {name: render() for name, (_, render) in others.items()}
     written |= {f"kernels/{e.slug}.html": _kernel(templates, e) for e in entries}
+    written |= _trainings(templates, content)
     for name, text in written.items():
         files.put(folder / name, text)
     files.put(folder / MANIFEST, _manifest(content))
@@ -79,7 +80,20 @@ def _others(
 
 def _training(templates: jinja2.Environment, content: Content) -> str:
     records = training.shown(content.trainings)
-    return templates.get_template("training.html").render(records=records, root="")
+    choices = {
+        name: sorted({getattr(one, name) for one in records})
+        for name in ("operator", "format", "device", "task", "verdict")
+    }
+    return templates.get_template("training.html").render(records=records, choices=choices, root="")
+
+
+def _trainings(templates: jinja2.Environment, content: Content) -> dict[str, str]:
+    """Return the page of every training, by its name."""
+    template = templates.get_template("training_record.html")
+    return {
+        f"trainings/{one.slug}.html": template.render(one=one, root="../")
+        for one in training.shown(content.trainings)
+    }
 
 
 def _matrix(templates: jinja2.Environment, content: Content) -> str:
@@ -108,6 +122,7 @@ def _begun(folder: Path) -> tuple[jinja2.Environment, str]:
     templates, plotly = _templates(), _plotly()
     try:
         (folder / "kernels").mkdir(parents=True, exist_ok=True)
+        (folder / "trainings").mkdir(exist_ok=True)
         (folder / "assets").mkdir(exist_ok=True)
     except OSError as fault:
         raise UsageError(f"output: got {folder}, {fault.strerror}. Choose another place.") from None

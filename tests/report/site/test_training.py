@@ -2,6 +2,8 @@
 
 import html
 import math
+import re
+from urllib.parse import unquote
 
 import pytest
 
@@ -52,11 +54,27 @@ def read(folder):
     return content.read(sorted(folder.glob("*.json")), Folder(folder / "none"))
 
 
-def test_the_page_has_verdict_reasons_and_figures_of_every_record(folder):
-    pages.write(read(folder), folder / "site")
+def test_the_table_has_a_row_for_every_record_and_leads_to_its_page(folder):
+    assert pages.write(read(folder), folder / "site") == 5  # with the index and the comparison
     text = (folder / "site" / "training.html").read_text()
+    assert text.count("<tr data-operator") == 2
+    assert 'class="status failed">different<' in text
+    assert 'class="status crashed">crashed<' in text
+    names = re.findall(r'href="(trainings/[^"]+)"', text)
+    assert len(set(names)) == 2
+    assert all((folder / "site" / unquote(name)).exists() for name in names)
+    assert "<img src=x" not in text
+    largest = max(abs(e.mean) / e.margin for e in record(experiment(0.1, jitter=0.01)).endpoints)
+    assert f'data-value="{largest}"' in text
+
+
+def test_the_page_of_a_record_has_verdict_reasons_and_figures(folder):
+    pages.write(read(folder), folder / "site")
+    every = [path.read_text() for path in (folder / "site" / "trainings").iterdir()]
+    text = "".join(every)
     assert 'class="status failed">different<' in text
     assert 'class="status crashed">crashed</span> kernel, seed 0: it was killed' in text
+    assert all('href="../training.html">Training<' in page for page in every)
     assert "final loss: differs by +0.1" in text
     assert text.count("<figure ") == 3
     assert "<img src=x" not in text
@@ -68,7 +86,9 @@ def test_the_figures_become_files(folder):
     pytest.importorskip("matplotlib", reason="the extra report is missing")
     assert images.write(read(folder), folder / "figures", "svg") == 3
     written = {path.name for path in (folder / "figures").iterdir()}
-    assert written == {f"training.{k}-1.svg" for k in ("losses", "differences", "gradients")}
+    kinds = ("losses", "differences", "gradients")
+    assert {name.rpartition(".")[0].rpartition(".")[2] for name in written} == set(kinds)
+    assert len(written) == 3
 
 
 def test_losses_have_a_band_from_the_smallest_to_the_largest_seed():

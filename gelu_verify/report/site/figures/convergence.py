@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from gelu_verify.convergence.records import Arm, Convergence, Endpoint, Run
@@ -26,13 +25,10 @@ _NAMES = {
 _REACH = 3.0
 
 
-def figures(found: Convergence, number: int = 0) -> list[Figure]:
-    """Return the figures of a record, those for which it has what they need.
-
-    number: of the record on its page, which keeps the figures' keys apart.
-    """
+def figures(found: Convergence) -> list[Figure]:
+    """Return the figures of a record, those for which it has what they need."""
     every = (losses(found), differences(found), gradients(found))
-    return [replace(one, key=f"{one.key}-{number}") for one in every if one]
+    return [one for one in every if one]
 
 
 def losses(found: Convergence) -> Figure | None:
