@@ -40,8 +40,10 @@ def site(tmp_path_factory):
     path = folder / "hostile.json"
     files.write(results(*hostile, processor=MARKUP), path, None)
     real = [REPORTS / "cpu" / name for name in ("exhaustive_fp32.json", "fused.json")]
-    found = content.read([path, *real], Folder.read(REPORTS / "baselines")).entries
-    pages.write(Content([e for e in found if e.result.operator in SHOWN]), folder)
+    trainings = [REPORTS / "convergence" / f"{name}.json" for name in ("triton-geglu", "saturated")]
+    found = content.read([path, *real, *trainings], Folder.read(REPORTS / "baselines"))
+    entries = [e for e in found.entries if e.result.operator in SHOWN]
+    pages.write(Content(entries, trainings=found.trainings), folder)
     return folder
 
 

@@ -84,6 +84,19 @@ def test_rows_are_sorted_by_number_from_the_largest_when_a_heading_is_pressed(vi
     assert page.locator("#results [aria-sort]").count() == 1
 
 
+def test_trainings_are_filtered_and_sorted_and_lead_to_their_curves(visit):
+    page = visit("training.html")
+    assert page.locator(ROWS).count() == 2
+    page.click("thead button:has-text('largest difference')")
+    assert "saturated" in page.locator(f"{ROWS} th").first.inner_text()
+    page.select_option("select[name=operator]", "geglu")
+    assert page.inner_text("#shown") == "1 of 2 shown"
+    page.click("text=triton-geglu")
+    assert page.inner_text("p.verdict .status") == "equivalent"
+    for key in ("losses", "differences", "gradients"):
+        drawn(page, key)
+
+
 def test_names_with_markup_show_as_text_everywhere(visit):
     index = visit("index.html")
     assert index.locator("#results th a", has_text="onerror").inner_text() == MARKUP
@@ -148,7 +161,9 @@ def test_a_command_is_copied_when_its_button_is_pressed(visit):
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
 def test_pages_fit_their_width_and_follow_the_color_scheme(visit, width, scheme):
-    for name in ("index.html", "compare.html", "kernels/torch-geglu.geglu.erf.bf16.cpu-avx2.html"):
+    fused = "kernels/torch-geglu.geglu.erf.bf16.cpu-avx2.html"
+    trained = "trainings/triton-geglu.geglu.erf.fp32.cpu.digits-gated.html"
+    for name in ("index.html", "compare.html", "training.html", fused, trained):
         page = visit(name, width, color_scheme=scheme)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
