@@ -21,7 +21,7 @@ pytest.importorskip("jinja2", reason="the extra report is missing")
 
 def test_a_page_is_below_500_kilobytes_and_asks_for_nothing_elsewhere(site):
     written = sorted(site.rglob("*.html"))
-    assert len(written) == 11 + 2
+    assert len(written) == 11 + 2 + 3  # results, index and comparison, trainings
     for path in written:
         text = path.read_text()
         assert len(text.encode()) < 500_000
