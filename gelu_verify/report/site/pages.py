@@ -53,13 +53,15 @@ def write(content: Content, folder: Path) -> int:
     for name in _ASSETS:
         files.put(folder / "assets" / name, (source / name).read_text(encoding="utf-8"))
     entries = content.entries
-    others = _others(templates, content)
+    trainings = training.shown(content.trainings)
+    others = _others(templates, content, trainings)
     templates.globals["others"] = [(name, title) for name, (title, _) in others.items()]
     written = {"index.html": _index(templates, entries)}
     written["compare.html"] = _comparison(templates, entries)
     written |= {name: render() for name, (_, render) in others.items()}
     written |= {f"kernels/{e.slug}.html": _kernel(templates, e) for e in entries}
-    written |= _trainings(templates, content)
+    record = templates.get_template("training_record.html")
+    written |= {f"trainings/{t.slug}.html": record.render(one=t, root="../") for t in trainings}
     for name, text in written.items():
         files.put(folder / name, text)
     files.put(folder / MANIFEST, _manifest(content))
@@ -67,33 +69,23 @@ def write(content: Content, folder: Path) -> int:
 
 
 def _others(
-    templates: jinja2.Environment, content: Content
+    templates: jinja2.Environment, content: Content, trainings: list[training.Shown]
 ) -> dict[str, tuple[str, Callable[[], str]]]:
     """Return the pages that only some records have: name to the title in the menu and the text."""
     found: dict[str, tuple[str, Callable[[], str]]] = {}
     if content.selftests:
         found["matrix.html"] = ("Kill matrix", lambda: _matrix(templates, content))
-    if content.trainings:
-        found["training.html"] = ("Training", lambda: _training(templates, content))
+    if trainings:
+        found["training.html"] = ("Training", lambda: _training(templates, trainings))
     return found
 
 
-def _training(templates: jinja2.Environment, content: Content) -> str:
-    records = training.shown(content.trainings)
+def _training(templates: jinja2.Environment, records: list[training.Shown]) -> str:
     choices = {
         name: sorted({getattr(one, name) for one in records})
         for name in ("operator", "format", "device", "task", "verdict")
     }
     return templates.get_template("training.html").render(records=records, choices=choices, root="")
-
-
-def _trainings(templates: jinja2.Environment, content: Content) -> dict[str, str]:
-    """Return the page of every training, by its name."""
-    template = templates.get_template("training_record.html")
-    return {
-        f"trainings/{one.slug}.html": template.render(one=one, root="../")
-        for one in training.shown(content.trainings)
-    }
 
 
 def _matrix(templates: jinja2.Environment, content: Content) -> str:
